@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds, and runs the demo: makes a corpus, trains a small adaptively
+# sparse Transformer on it, translates, and shows what every head learned.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+scripts/install-deps.sh
+scripts/build.sh release
+exec build/release/filigree demo "$@"
