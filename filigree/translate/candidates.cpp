@@ -1,0 +1,69 @@
+#include "filigree/translate/candidates.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+#include <utility>
+
+namespace filigree::translate {
+namespace {
+
+constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+
+/// A total order, so that what is kept does not depend on the heap's layout.
+bool better(const Candidate& a, const Candidate& b) {
+  if (a.log_probability != b.log_probability) return a.log_probability > b.log_probability;
+  return std::tie(a.row, a.token) < std::tie(b.row, b.token);
+}
+
+}  // namespace
+
+double TopCandidates::worst_kept() const {
+  return heap_.size() < capacity_ ? kMinusInfinity : heap_.front().log_probability;
+}
+
+void TopCandidates::offer(const Candidate& candidate) {
+  // What comes later loses a tie, hence the strict comparison.
+  if (capacity_ == 0 || !(candidate.log_probability > worst_kept())) return;
+  if (heap_.size() == capacity_) {
+    std::pop_heap(heap_.begin(), heap_.end(), better);
+    heap_.pop_back();
+  }
+  heap_.push_back(candidate);
+  std::push_heap(heap_.begin(), heap_.end(), better);
+}
+
+bool TopCandidates::offer_row(int row, double log_probability, const float* values, int size) {
+  // The least value that may pass, rounded down: offer() decides, in double precision.
+  const auto bar_now = [&] {
+    return std::nextafter(static_cast<float>(worst_kept() - log_probability), kMinusInfinity);
+  };
+  float bar = bar_now();
+  bool numbers = true;
+  // Few values pass, so blocks without one are skipped by a loop that vectorises.
+  constexpr int kBlock = 64;
+  for (int begin = 0; begin < size; begin += kBlock) {
+    const int end = std::min(begin + kBlock, size);
+    int passing = 0, not_numbers = 0;
+    for (int token = begin; token < end; ++token) {
+      passing |= values[token] >= bar;
+      not_numbers |= values[token] != values[token];
+    }
+    numbers &= !not_numbers;
+    if (!passing) continue;
+    for (int token = begin; token < end; ++token) {
+      if (values[token] >= bar) offer({log_probability + values[token], row, token});
+    }
+    bar = bar_now();
+  }
+  return numbers;
+}
+
+std::vector<Candidate> TopCandidates::take() {
+  std::vector<Candidate> best = std::exchange(heap_, {});
+  std::sort(best.begin(), best.end(), better);
+  return best;
+}
+
+}  // namespace filigree::translate

@@ -1,0 +1,79 @@
+// A hand-made scorer of next tokens for the tests of the search: its log-probabilities follow from
+// the sentence and the prefix alone, so that every output can be enumerated.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <vector>
+
+#include "filigree/base/random.h"
+#include "filigree/translate/search.h"
+
+namespace filigree::translate {
+
+class ScoreTable : public StepFunction {
+ public:
+  static constexpr int kStart = 0, kEnd = 1;
+
+  /// sentences: what tells the sentences' scores apart. zeros: share of exact zero probabilities.
+  ScoreTable(std::vector<uint64_t> sentences, int vocabulary, double zeros = 0)
+      : sentences_(std::move(sentences)), vocabulary_(vocabulary), zeros_(zeros) {}
+
+  TargetVocabulary vocabulary() const override { return {vocabulary_, kStart, kEnd, {kStart}}; }
+
+  void step(std::span<const SearchRow> rows, float* log_probabilities) override {
+    std::vector<std::vector<int>> next;
+    for (const SearchRow& row : rows) {
+      std::vector<int> prefix;
+      if (row.parent >= 0) {
+        prefix = prefixes_.at(row.parent);
+        prefix.push_back(row.token);
+      }
+      const std::vector<float> scores = log_probabilities_of(sentences_.at(row.sentence), prefix);
+      log_probabilities = std::copy(scores.begin(), scores.end(), log_probabilities);
+      next.push_back(std::move(prefix));
+    }
+    prefixes_ = std::move(next);
+    steps_ += 1;
+    rows_ += static_cast<int>(rows.size());
+  }
+
+  /// Sets what follows a prefix, in any sentence.
+  void set(const std::vector<int>& prefix, std::vector<float> probabilities) {
+    for (float& p : probabilities) p = std::log(p);
+    given_[prefix] = std::move(probabilities);
+  }
+
+  std::vector<float> log_probabilities_of(uint64_t sentence, const std::vector<int>& prefix) const {
+    if (const auto found = given_.find(prefix); found != given_.end()) return found->second;
+    uint64_t key = combine(sentence, prefix.size());
+    for (const int token : prefix) key = combine(key, token);
+    Random random(key);
+    std::vector<double> weights(vocabulary_);
+    double total = 0;
+    for (double& weight : weights) {
+      weight = random.uniform() < zeros_ ? 0 : std::exp(3 * random.uniform());
+      total += weight;
+    }
+    std::vector<float> result;
+    for (const double weight : weights) {
+      result.push_back(weight == 0 ? -std::numeric_limits<float>::infinity()
+                                   : static_cast<float>(std::log(weight / total)));
+    }
+    return result;
+  }
+
+  int steps() const { return steps_; }
+  int rows() const { return rows_; }
+
+ private:
+  std::vector<uint64_t> sentences_;
+  int vocabulary_;
+  double zeros_;
+  std::map<std::vector<int>, std::vector<float>> given_;
+  std::vector<std::vector<int>> prefixes_;
+  int steps_ = 0, rows_ = 0;
+};
+
+}  // namespace filigree::translate
