@@ -1,0 +1,11 @@
+// The sub-commands, one file each. A set-up function declares the command's options and what runs.
+#pragma once
+
+#include "filigree/cli/program.h"
+
+namespace filigree::cli {
+
+/// All of them, in the order of --help.
+void add_commands(Program& program);
+
+}  // namespace filigree::cli

@@ -1,0 +1,116 @@
+#include "tests/cli/process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+
+namespace filigree::test {
+namespace {
+
+std::string content(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+/// In the child: makes `path` its descriptor `target`.
+void redirect(const std::string& path, int flags, int target) {
+  const int descriptor = open(path.c_str(), flags, 0600);
+  if (descriptor < 0 || dup2(descriptor, target) < 0) _exit(127);
+  close(descriptor);
+}
+
+}  // namespace
+
+TemporaryFolder::TemporaryFolder() {
+  std::string pattern = (std::filesystem::temp_directory_path() / "filigree-test-XXXXXX").string();
+  if (!mkdtemp(pattern.data())) throw std::runtime_error("cannot make a temporary folder");
+  path_ = pattern;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+std::string TemporaryFolder::write(const std::string& name, const std::string& text) const {
+  std::ofstream(path_ / name, std::ios::binary) << text;
+  return *this / name;
+}
+
+Process::Process(const std::vector<std::string>& program_and_arguments, const std::string& input,
+                 const std::vector<std::string>& environment) {
+  const std::string in = folder_.write("in", input), out = folder_ / "out", err = folder_ / "err";
+  pid_ = fork();
+  if (pid_ < 0) throw std::runtime_error("cannot fork");
+  if (pid_ > 0) return;
+  redirect(in, O_RDONLY, STDIN_FILENO);
+  redirect(out, O_WRONLY | O_CREAT, STDOUT_FILENO);
+  redirect(err, O_WRONLY | O_CREAT, STDERR_FILENO);
+  for (const std::string& entry : environment) putenv(const_cast<char*>(entry.c_str()));
+  std::vector<char*> arguments;
+  for (const std::string& word : program_and_arguments) {
+    arguments.push_back(const_cast<char*>(word.c_str()));
+  }
+  arguments.push_back(nullptr);
+  execvp(arguments[0], arguments.data());
+  _exit(127);
+}
+
+Process::~Process() {
+  if (!running()) return;
+  send(SIGKILL);
+  wait();
+}
+
+void Process::send(int signal) const {
+  if (pid_ > 0) kill(pid_, signal);
+}
+
+std::string Process::err() const { return content(folder_ / "err"); }
+
+bool Process::running() {
+  if (pid_ > 0 && waitpid(pid_, &status_, WNOHANG) == pid_) pid_ = -1;
+  return pid_ > 0;
+}
+
+bool Process::wait_for(const std::string& text) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (std::chrono::steady_clock::now() < deadline) {
+    const bool more = running();
+    if (err().find(text) != std::string::npos) return true;
+    if (!more) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return false;
+}
+
+Outcome Process::wait() {
+  if (pid_ > 0) waitpid(pid_, &status_, 0);
+  pid_ = -1;
+  const int code = WIFSIGNALED(status_) ? 128 + WTERMSIG(status_) : WEXITSTATUS(status_);
+  return {code, content(folder_ / "out"), err()};
+}
+
+std::vector<std::string> filigree(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), FILIGREE_PROGRAM);
+  return arguments;
+}
+
+Outcome run_filigree(const std::vector<std::string>& arguments, const std::string& input) {
+  return Process(filigree(arguments), input).wait();
+}
+
+Outcome run(const std::vector<std::string>& program_and_arguments, const std::string& input) {
+  return Process(program_and_arguments, input).wait();
+}
+
+}  // namespace filigree::test
