@@ -2,6 +2,7 @@
 // of threads, and needing no state to be saved.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -35,7 +36,7 @@ class Random {
   /// Fisher-Yates; the same order on every platform, unlike std::shuffle.
   template <typename T>
   void shuffle(std::vector<T>& values) {
-    for (size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[below(i)]);
+    for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[below(i)]);
   }
 
  private:
