@@ -1,0 +1,121 @@
+#include "filigree/model/attention.h"
+
+#include <torch/torch.h>
+
+namespace filigree::model {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// One tensor for self-attention ([N, 3D], key_value undefined), two for cross-attention.
+struct Operands {
+  at::Tensor query, key_value;
+  int64_t width() const { return key_value.defined() ? query.size(1) : query.size(1) / 3; }
+};
+
+std::vector<double> to_doubles(const at::Tensor& alpha) {
+  const at::Tensor contiguous = alpha.detach().to(at::kDouble).contiguous();
+  const double* data = contiguous.data_ptr<double>();
+  return {data, data + contiguous.numel()};
+}
+
+template <typename T>
+AttentionInput<T> input_of(const Operands& o, const std::vector<double>& alpha,
+                           const at::Tensor& query_begin, const at::Tensor& query_length,
+                           const at::Tensor& key_begin, const at::Tensor& key_length) {
+  const int64_t width = o.width();
+  AttentionInput<T> in{};
+  in.sequences = query_begin.numel();
+  in.heads = static_cast<int64_t>(alpha.size());
+  in.head_size = width / in.heads;
+  in.queries = {query_begin.data_ptr<int32_t>(), query_length.data_ptr<int32_t>()};
+  in.keys = {key_begin.data_ptr<int32_t>(), key_length.data_ptr<int32_t>()};
+  in.query = o.query.data_ptr<T>();
+  in.key = o.key_value.defined() ? o.key_value.data_ptr<T>() : in.query + width;
+  in.value = in.key + width;
+  in.query_stride = o.query.size(1);
+  in.key_stride = in.value_stride = o.key_value.defined() ? 2 * width : 3 * width;
+  in.alpha = alpha.data();
+  return in;
+}
+
+class Attention : public torch::autograd::Function<Attention> {
+ public:
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& query,
+                            const at::Tensor& key_value, const at::Tensor& alpha,
+                            const Sequences& queries, const Sequences& keys,
+                            const AttentionOptions& options) {
+    const Operands o{query.contiguous(),
+                     key_value.defined() ? key_value.contiguous() : at::Tensor()};
+    const at::Tensor output = torch::empty({query.size(0), o.width()}, query.options());
+    at::Tensor weights;
+    AT_DISPATCH_FLOATING_TYPES(query.scalar_type(), "attention", [&] {
+      const std::vector<double> alphas = to_doubles(alpha);
+      AttentionInput<scalar_t> in =
+          input_of<scalar_t>(o, alphas, queries.begin, queries.length, keys.begin, keys.length);
+      in.causal = options.causal;
+      in.dropout = options.dropout;
+      in.dropout_key = options.dropout_key;
+      weights = torch::empty({attention_weights_size(in)}, query.options());
+      attention_forward(in, output.data_ptr<scalar_t>(), o.width(), weights.data_ptr<scalar_t>(),
+                        options.nonzero);
+    });
+    ctx->save_for_backward({o.query, o.key_value, alpha, weights});
+    ctx->saved_data["query_begin"] = queries.begin;
+    ctx->saved_data["query_length"] = queries.length;
+    ctx->saved_data["key_begin"] = keys.begin;
+    ctx->saved_data["key_length"] = keys.length;
+    ctx->saved_data["causal"] = options.causal;
+    ctx->saved_data["dropout"] = options.dropout;
+    ctx->saved_data["dropout_key"] = static_cast<int64_t>(options.dropout_key);
+    return output;
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
+    const variable_list saved = ctx->get_saved_variables();
+    const Operands o{saved[0], saved[1]};
+    const at::Tensor& alpha = saved[2];
+    const at::Tensor output_gradient = gradients[0].contiguous();
+    // A row of keys that no query sees keeps a zero gradient.
+    const at::Tensor d_query = torch::zeros_like(o.query);
+    const at::Tensor d_key_value =
+        o.key_value.defined() ? torch::zeros_like(o.key_value) : at::Tensor();
+    std::vector<double> d_alpha(static_cast<size_t>(alpha.numel()), 0.0);
+    const bool with_alpha = alpha.requires_grad();
+    AT_DISPATCH_FLOATING_TYPES(o.query.scalar_type(), "attention_backward", [&] {
+      const std::vector<double> alphas = to_doubles(alpha);
+      AttentionInput<scalar_t> in = input_of<scalar_t>(
+          o, alphas, ctx->saved_data["query_begin"].toTensor(),
+          ctx->saved_data["query_length"].toTensor(), ctx->saved_data["key_begin"].toTensor(),
+          ctx->saved_data["key_length"].toTensor());
+      in.causal = ctx->saved_data["causal"].toBool();
+      in.dropout = ctx->saved_data["dropout"].toDouble();
+      in.dropout_key = static_cast<uint64_t>(ctx->saved_data["dropout_key"].toInt());
+      auto* const query = d_query.data_ptr<scalar_t>();
+      auto* const key =
+          d_key_value.defined() ? d_key_value.data_ptr<scalar_t>() : query + o.width();
+      attention_backward(in, saved[3].data_ptr<scalar_t>(), output_gradient.data_ptr<scalar_t>(),
+                         o.width(), query, key, key + o.width(),
+                         with_alpha ? d_alpha.data() : nullptr);
+    });
+    const at::Tensor alpha_gradient =
+        with_alpha ? torch::tensor(d_alpha, alpha.options().requires_grad(false)) : at::Tensor();
+    return {d_query, d_key_value, alpha_gradient, {}, {}, {}};
+  }
+};
+
+}  // namespace
+
+at::Tensor self_attention(const at::Tensor& qkv, const at::Tensor& alpha,
+                          const Sequences& sequences, const AttentionOptions& options) {
+  return Attention::apply(qkv, at::Tensor(), alpha, sequences, sequences, options);
+}
+
+at::Tensor cross_attention(const at::Tensor& query, const at::Tensor& key_value,
+                           const at::Tensor& alpha, const Sequences& target,
+                           const Sequences& source, const AttentionOptions& options) {
+  return Attention::apply(query, key_value, alpha, target, source, options);
+}
+
+}  // namespace filigree::model

@@ -1,0 +1,212 @@
+#include "filigree/model/functions.h"
+
+#include <torch/torch.h>
+
+#include <cmath>
+#include <mutex>
+
+#include "filigree/model/kernels/cross_entropy.h"
+#include "filigree/model/kernels/dropout.h"
+
+namespace filigree::model {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// Positions per block of the output layer: its logits (8 MB at 8,000 pieces) stay near the core.
+constexpr int64_t kLossBlock = 256;
+
+at::Tensor dropped(const at::Tensor& x, const at::Tensor& residual, double dropout, uint64_t key) {
+  if (dropout == 0) return residual.defined() ? x + residual : x;
+  const at::Tensor input = x.contiguous();
+  const at::Tensor kept = residual.defined() ? residual.contiguous() : at::Tensor();
+  const at::Tensor out = torch::empty_like(input);
+  AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "dropout_add", [&] {
+    dropout_add(input.data_ptr<scalar_t>(), kept.defined() ? kept.data_ptr<scalar_t>() : nullptr,
+                out.data_ptr<scalar_t>(), input.numel(), dropout, key);
+  });
+  return out;
+}
+
+class DropoutAdd : public torch::autograd::Function<DropoutAdd> {
+ public:
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& residual,
+                            double dropout, int64_t key) {
+    ctx->saved_data["dropout"] = dropout;
+    ctx->saved_data["key"] = key;
+    return dropped(x, residual, dropout, static_cast<uint64_t>(key));
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
+    return {dropped(gradients[0], {}, ctx->saved_data["dropout"].toDouble(),
+                    static_cast<uint64_t>(ctx->saved_data["key"].toInt())),
+            gradients[0],
+            {},
+            {}};
+  }
+};
+
+class Embed : public torch::autograd::Function<Embed> {
+ public:
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& weight,
+                            const Sequences& sequences, double dropout, int64_t key) {
+    const int64_t width = weight.size(1);
+    const at::Tensor out = torch::empty({sequences.token_count(), width}, weight.options());
+    const int64_t longest = sequences.size() > 0 ? sequences.length.max().item<int64_t>() : 0;
+    const at::Tensor positions = position_table(longest, width);
+    const Spans spans = sequences.spans();
+    const int32_t* tokens = sequences.tokens.data_ptr<int32_t>();
+    AT_DISPATCH_FLOATING_TYPES(weight.scalar_type(), "embed", [&] {
+      const scalar_t scale = std::sqrt(static_cast<scalar_t>(width));
+      const at::Tensor rows = weight.contiguous();
+      for (int64_t s = 0; s < sequences.size(); ++s) {
+        for (int64_t t = 0; t < spans.length[s]; ++t) {
+          const int64_t n = spans.begin[s] + t;
+          const scalar_t* row = rows.data_ptr<scalar_t>() + tokens[n] * width;
+          const float* position = positions.data_ptr<float>() + t * width;
+          scalar_t* const to = out.data_ptr<scalar_t>() + n * width;
+          for (int64_t d = 0; d < width; ++d)
+            to[d] = scale * row[d] + static_cast<scalar_t>(position[d]);
+        }
+      }
+      if (dropout > 0) {
+        dropout_add(out.data_ptr<scalar_t>(), static_cast<const scalar_t*>(nullptr),
+                    out.data_ptr<scalar_t>(), out.numel(), dropout, static_cast<uint64_t>(key));
+      }
+    });
+    ctx->saved_data["tokens"] = sequences.tokens;
+    ctx->saved_data["vocabulary"] = weight.size(0);
+    ctx->saved_data["dropout"] = dropout;
+    ctx->saved_data["key"] = key;
+    return out;
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
+    const at::Tensor tokens = ctx->saved_data["tokens"].toTensor();
+    const at::Tensor d_out =
+        dropped(gradients[0].contiguous(), {}, ctx->saved_data["dropout"].toDouble(),
+                static_cast<uint64_t>(ctx->saved_data["key"].toInt()));
+    const int64_t width = d_out.size(1);
+    const at::Tensor d_weight =
+        torch::zeros({ctx->saved_data["vocabulary"].toInt(), width}, d_out.options());
+    AT_DISPATCH_FLOATING_TYPES(d_out.scalar_type(), "embed_backward", [&] {
+      const scalar_t scale = std::sqrt(static_cast<scalar_t>(width));
+      const int32_t* token = tokens.data_ptr<int32_t>();
+      for (int64_t n = 0; n < tokens.numel(); ++n) {
+        const scalar_t* from = d_out.data_ptr<scalar_t>() + n * width;
+        scalar_t* const to = d_weight.data_ptr<scalar_t>() + token[n] * width;
+        for (int64_t d = 0; d < width; ++d) to[d] += scale * from[d];
+      }
+    });
+    return {d_weight, {}, {}, {}};
+  }
+};
+
+class LinearRelu : public torch::autograd::Function<LinearRelu> {
+ public:
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
+                            const at::Tensor& bias) {
+    const at::Tensor y = torch::addmm(bias, x, weight.t()).relu_();
+    ctx->save_for_backward({x, weight, y});
+    return y;
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
+    const variable_list saved = ctx->get_saved_variables();
+    const at::Tensor d = torch::threshold_backward(gradients[0], saved[2], 0);
+    return {torch::mm(d, saved[1]), torch::mm(d.t(), saved[0]), d.sum(0)};
+  }
+};
+
+class LinearCrossEntropy : public torch::autograd::Function<LinearCrossEntropy> {
+ public:
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& hidden,
+                            const at::Tensor& weight, const at::Tensor& gold,
+                            const LossOptions& options, LossSums* sums) {
+    const bool with_gradient = hidden.requires_grad() || weight.requires_grad();
+    const int64_t positions = hidden.size(0), vocabulary = weight.size(0);
+    const at::Tensor d_hidden = with_gradient ? torch::empty_like(hidden) : at::Tensor();
+    const at::Tensor d_weight = with_gradient ? torch::zeros_like(weight) : at::Tensor();
+    const at::Tensor logits =
+        torch::empty({std::min(kLossBlock, positions), vocabulary}, hidden.options());
+    const double before = sums->loss;
+    for (int64_t begin = 0; begin < positions; begin += kLossBlock) {
+      const int64_t size = std::min(kLossBlock, positions - begin);
+      const at::Tensor rows = hidden.narrow(0, begin, size);
+      at::Tensor block = logits.narrow(0, 0, size);
+      torch::mm_out(block, rows, weight.t());
+      AT_DISPATCH_FLOATING_TYPES(hidden.scalar_type(), "linear_cross_entropy", [&] {
+        const scalar_t scale = with_gradient ? static_cast<scalar_t>(options.scale) : 0;
+        for (int64_t i = 0; i < size; ++i) {
+          const RowLoss row = cross_entropy_row(block.data_ptr<scalar_t>() + i * vocabulary,
+                                                vocabulary, gold.data_ptr<int32_t>()[begin + i],
+                                                options.label_smoothing, scale);
+          sums->loss += row.loss;
+          sums->log_likelihood += row.log_likelihood;
+        }
+      });
+      if (!with_gradient) continue;
+      at::Tensor d_rows = d_hidden.narrow(0, begin, size);
+      torch::mm_out(d_rows, block, weight);
+      at::Tensor accumulated = d_weight;
+      accumulated.addmm_(block.t(), rows);
+    }
+    sums->tokens += positions;
+    ctx->save_for_backward({d_hidden, d_weight});
+    return torch::full({}, options.scale * (sums->loss - before), hidden.options());
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
+    variable_list saved = ctx->get_saved_variables();
+    if (gradients[0].item<double>() != 1) {
+      for (at::Tensor& gradient : saved) gradient = gradient * gradients[0];
+    }
+    return {saved[0], saved[1], {}, {}, {}};
+  }
+};
+
+}  // namespace
+
+at::Tensor position_table(int64_t length, int64_t width) {
+  static std::mutex mutex;
+  static std::map<int64_t, at::Tensor> tables;
+  const std::lock_guard lock(mutex);
+  at::Tensor& table = tables[width];
+  if (table.defined() && table.size(0) >= length) return table;
+  const torch::NoGradGuard no_grad;
+  int64_t rows = 256;
+  while (rows < length) rows *= 2;
+  table = torch::empty({rows, width});
+  auto data = table.accessor<float, 2>();
+  for (int64_t p = 0; p < rows; ++p) {
+    for (int64_t d = 0; d < width; ++d) {
+      const double angle =
+          static_cast<double>(p) *
+          std::pow(10000.0, -static_cast<double>(d / 2 * 2) / static_cast<double>(width));
+      data[p][d] = static_cast<float>(d % 2 == 0 ? std::sin(angle) : std::cos(angle));
+    }
+  }
+  return table;
+}
+
+at::Tensor embed(const Sequences& sequences, const at::Tensor& weight, double dropout,
+                 uint64_t dropout_key) {
+  return Embed::apply(weight, sequences, dropout, static_cast<int64_t>(dropout_key));
+}
+
+at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, double dropout,
+                       uint64_t dropout_key) {
+  if (dropout == 0) return residual + x;
+  return DropoutAdd::apply(x, residual, dropout, static_cast<int64_t>(dropout_key));
+}
+
+at::Tensor linear_relu(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  return LinearRelu::apply(x, weight, bias);
+}
+
+at::Tensor linear_cross_entropy(const at::Tensor& hidden, const at::Tensor& weight,
+                                const at::Tensor& gold, const LossOptions& options,
+                                LossSums& sums) {
+  return LinearCrossEntropy::apply(hidden, weight, gold, options, &sums);
+}
+
+}  // namespace filigree::model

@@ -1,0 +1,47 @@
+// Fused functions with autograd around the matrix products: embedding, dropout with residual, and
+// the output layer with its loss.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include "filigree/model/sequences.h"
+
+namespace filigree::model {
+
+/// dropout(√D · weight[token] + position), with sinusoidal positions counted from 0 in each
+/// sequence. weight [V, D]; returns [N, D].
+at::Tensor embed(const Sequences& sequences, const at::Tensor& weight, double dropout,
+                 uint64_t dropout_key);
+
+/// Sinusoidal positions (Vaswani et al., 2017): row p holds sin(p · w_i) in column 2i and cos(p ·
+/// w_i) in column 2i + 1, with w_i = 10000^(−2i/D). Returns [at least length, width] float32, kept
+/// for the life of the process.
+at::Tensor position_table(int64_t length, int64_t width);
+
+/// residual + dropout(x), elementwise; x and residual of one shape.
+at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, double dropout,
+                       uint64_t dropout_key);
+
+/// max(x weightᵀ + bias, 0). x [N, I], weight [O, I], bias [O]; returns [N, O].
+at::Tensor linear_relu(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
+
+struct LossOptions {
+  double label_smoothing = 0;
+  double scale = 1;  ///< the loss is `scale` times the sum over positions
+};
+
+struct LossSums {
+  double loss = 0;            ///< label-smoothed cross-entropy, in nats, unscaled
+  double log_likelihood = 0;  ///< Σ log p[gold]
+  int64_t tokens = 0;
+};
+
+/// Label-smoothed cross-entropy of logits = hidden weightᵀ without ever holding all logits: a block
+/// of positions at a time, whose gradients are taken at once.
+/// hidden [N, D], weight [V, D], gold [N] int32. Adds to `sums`; returns the scaled loss, a scalar.
+at::Tensor linear_cross_entropy(const at::Tensor& hidden, const at::Tensor& weight,
+                                const at::Tensor& gold, const LossOptions& options, LossSums& sums);
+
+}  // namespace filigree::model
