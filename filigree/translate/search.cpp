@@ -13,11 +13,6 @@ namespace {
 
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 
-double length_normalised(double log_probability, size_t length, double length_penalty) {
-  return log_probability /
-         std::pow(static_cast<double>(std::max<size_t>(length, 1)), length_penalty);
-}
-
 /// The search of one sentence.
 class SentenceSearch {
  public:
@@ -115,8 +110,8 @@ class SentenceSearch {
   }
 
   double normalised(const Hypothesis& hypothesis) const {
-    return length_normalised(hypothesis.log_probability, hypothesis.token_log_probabilities.size(),
-                             options_.length_penalty);
+    return normalised_score(hypothesis.log_probability, hypothesis.token_log_probabilities.size(),
+                            options_.length_penalty);
   }
 
   /// A log-probability only falls with every token, so a live hypothesis scores at most what it has
@@ -130,8 +125,8 @@ class SentenceSearch {
     std::nth_element(scores.begin(), scores.begin() + (wanted - 1), scores.end(), std::greater<>());
     const double to_beat = scores[wanted - 1];
     const double best = live_.front().log_probability;  // the beam is in order
-    const double bound = std::max(length_normalised(best, max_length_ + 1, options_.length_penalty),
-                                  length_normalised(best, length_ + 1, options_.length_penalty));
+    const double bound = std::max(normalised_score(best, max_length_ + 1, options_.length_penalty),
+                                  normalised_score(best, length_ + 1, options_.length_penalty));
     return bound <= to_beat;
   }
 
@@ -146,6 +141,11 @@ class SentenceSearch {
 };
 
 }  // namespace
+
+double normalised_score(double log_probability, size_t length, double length_penalty) {
+  return log_probability /
+         std::pow(static_cast<double>(std::max<size_t>(length, 1)), length_penalty);
+}
 
 void SearchOptions::check() const {
   if (beam_size < 1) throw UsageError("beam-size {} is too small: 1 is greedy search", beam_size);

@@ -6,6 +6,7 @@
 // as large as the number of possible outputs it is exhaustive.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -21,7 +22,8 @@ struct SearchOptions {
   /// Longest output, without the end token: max_length_factor · source length + max_length_offset.
   double max_length_factor = 2.0;
   int max_length_offset = 10;
-  int min_length = 0;  ///< shortest output, without the end token
+  int min_length = 0;      ///< shortest output, without the end token
+  bool allow_unk = false;  ///< whether an output may hold <unk>
 
   /// Throws UsageError naming the first option that is out of range.
   void check() const;
@@ -53,6 +55,9 @@ class StepFunction {
   /// row's result must not depend on the other rows.
   virtual void step(std::span<const SearchRow> rows, float* log_probabilities) = 0;
 };
+
+/// log_probability / length^length_penalty; an empty output has length 1, its end token.
+double normalised_score(double log_probability, size_t length, double length_penalty);
 
 struct Hypothesis {
   std::vector<int> tokens;  ///< without start and end

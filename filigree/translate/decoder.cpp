@@ -1,0 +1,161 @@
+#include "filigree/translate/decoder.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "filigree/text/tokenizer.h"
+#include "filigree/translate/row_attention.h"
+
+namespace filigree::translate {
+namespace {
+
+using model::AttentionBlock;
+
+std::vector<double> to_doubles(const at::Tensor& alpha) {
+  const at::Tensor values = alpha.to(at::kDouble).contiguous();
+  return {values.data_ptr<double>(), values.data_ptr<double>() + values.numel()};
+}
+
+/// A sub-layer in its place between norm and residual.
+template <typename Branch>
+at::Tensor residual(bool pre_norm, const model::LayerNorm& norm, const at::Tensor& x,
+                    Branch branch) {
+  if (pre_norm) return branch(norm(x)).add_(x);
+  return norm(branch(x).add_(x));
+}
+
+}  // namespace
+
+model::Sequences pack_sources(const std::vector<std::span<const int>>& sources) {
+  return model::pack(sources, -1, text::kEos);
+}
+
+Decoder::Decoder(const model::Transformer& model, const std::vector<std::span<const int>>& sources,
+                 bool allow_unk)
+    : model_(model), allow_unk_(allow_unk), source_(pack_sources(sources)) {
+  const torch::NoGradGuard no_grad;
+  const at::Tensor memory = model.encode(source_);
+  TORCH_CHECK(memory.scalar_type() == at::kFloat, "decoding needs a float32 model");
+  for (int64_t i = 0; i < model.config().decoder_layers; ++i) {
+    layers_.push_back({to_doubles(model.alpha(AttentionBlock::kDecoder, i)),
+                       to_doubles(model.alpha(AttentionBlock::kCross, i)),
+                       model.decoder()[i].cross_attention.key_value(memory),
+                       {}});
+  }
+}
+
+TargetVocabulary Decoder::vocabulary() const {
+  TargetVocabulary vocabulary{
+      static_cast<int>(model_.config().target_vocabulary), text::kBos, text::kEos, {}};
+  vocabulary.suppressed = {text::kPad, text::kBos};
+  if (!allow_unk_) vocabulary.suppressed.push_back(text::kUnk);
+  return vocabulary;
+}
+
+void Decoder::follow_parents(std::span<const SearchRow> rows) {
+  std::vector<std::vector<int>> lineage(rows.size());
+  for (size_t r = 0; r < rows.size(); ++r) {
+    if (rows[r].parent >= 0) lineage[r] = lineage_[rows[r].parent];
+    lineage[r].push_back(static_cast<int>(r));
+  }
+  lineage_ = std::move(lineage);
+}
+
+at::Tensor Decoder::embed(std::span<const SearchRow> rows) const {
+  const auto count = static_cast<int64_t>(rows.size()), position = int64_t(lineage_[0].size()) - 1;
+  const int64_t width = model_.config().d_model;
+  const at::Tensor positions = model::position_table(position + 1, width);
+  const float* const added = positions.data_ptr<float>() + position * width;
+  const float* const table = model_.target_embedding().data_ptr<float>();
+  const float scale = std::sqrt(static_cast<float>(width));
+  at::Tensor x = torch::empty({count, width});
+  float* out = x.data_ptr<float>();
+  for (const SearchRow& row : rows) {
+    const float* const from = table + row.token * width;
+    for (int64_t d = 0; d < width; ++d) *out++ = scale * from[d] + added[d];
+  }
+  return x;
+}
+
+at::Tensor Decoder::attend_to_history(const at::Tensor& qkv, Layer& layer) {
+  layer.history.push_back(qkv);
+  const int64_t rows = qkv.size(0), width = model_.config().d_model;
+  const auto length = static_cast<int64_t>(layer.history.size());
+  std::vector<const float*> keys(rows * length);
+  std::vector<const float* const*> keys_of_row(rows);
+  for (int64_t t = 0; t < length; ++t) {
+    const float* const step_keys = layer.history[t].data_ptr<float>() + width;
+    for (int64_t r = 0; r < rows; ++r) {
+      keys[r * length + t] = step_keys + lineage_[r][t] * 3 * width;
+    }
+  }
+  for (int64_t r = 0; r < rows; ++r) keys_of_row[r] = keys.data() + r * length;
+  const std::vector<int32_t> lengths(rows, static_cast<int32_t>(length));
+  const int64_t heads = model_.config().heads;
+  weights_.resize(std::max<size_t>(weights_.size(), heads * rows * length));
+  at::Tensor context = torch::empty({rows, width});
+  attend({rows, heads, width / heads, qkv.data_ptr<float>(), 3 * width, keys_of_row.data(), width,
+          lengths.data(), length, layer.self_alpha.data()},
+         weights_.data(), context.data_ptr<float>());
+  return context;
+}
+
+at::Tensor Decoder::attend_to_source(const at::Tensor& query, const Layer& layer,
+                                     std::span<const SearchRow> rows) {
+  const auto count = static_cast<int64_t>(rows.size());
+  const int64_t width = model_.config().d_model;
+  std::vector<const float*> keys(source_.token_count());
+  for (int64_t i = 0; i < source_.token_count(); ++i) {
+    keys[i] = layer.source.data_ptr<float>() + i * 2 * width;
+  }
+  std::vector<const float* const*> keys_of_row(count);
+  std::vector<int32_t> lengths(count);
+  const model::Spans spans = source_.spans();
+  for (int64_t r = 0; r < count; ++r) {
+    keys_of_row[r] = keys.data() + spans.begin[rows[r].sentence];
+    lengths[r] = spans.length[rows[r].sentence];
+  }
+  const int64_t longest = *std::max_element(lengths.begin(), lengths.end());
+  const int64_t heads = model_.config().heads;
+  weights_.resize(std::max<size_t>(weights_.size(), heads * count * longest));
+  at::Tensor context = torch::empty({count, width});
+  attend({count, heads, width / heads, query.data_ptr<float>(), width, keys_of_row.data(), width,
+          lengths.data(), longest, layer.cross_alpha.data()},
+         weights_.data(), context.data_ptr<float>());
+  return context;
+}
+
+void Decoder::step(std::span<const SearchRow> rows, float* log_probabilities) {
+  const torch::NoGradGuard no_grad;
+  follow_parents(rows);
+  const bool pre_norm = model_.config().pre_norm;
+  at::Tensor x = embed(rows);
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    const model::DecoderLayer& layer = model_.decoder()[i];
+    x = residual(pre_norm, layer.self_attention.norm, x, [&](const at::Tensor& y) {
+      return layer.self_attention.output(
+          attend_to_history(layer.self_attention.qkv(y), layers_[i]));
+    });
+    x = residual(pre_norm, layer.cross_attention.norm, x, [&](const at::Tensor& y) {
+      return layer.cross_attention.output(
+          attend_to_source(layer.cross_attention.query(y), layers_[i], rows));
+    });
+    x = residual(pre_norm, layer.feed_forward.norm, x, [&](const at::Tensor& y) {
+      return layer.feed_forward.outer(layer.feed_forward.inner(y).relu_());
+    });
+  }
+  if (pre_norm) x = model_.decoder_norm()(x);
+
+  const auto count = static_cast<int64_t>(rows.size());
+  const int64_t size = model_.config().target_vocabulary;
+  if (!logits_.defined() || logits_.size(0) < count) logits_ = torch::empty({count, size});
+  at::Tensor logits = logits_.narrow(0, 0, count);
+  torch::mm_out(logits, x, model_.output_weight().t());
+  at::Tensor out = torch::from_blob(log_probabilities, {count, size});
+  torch::log_softmax_out(out, logits, -1);
+}
+
+}  // namespace filigree::translate

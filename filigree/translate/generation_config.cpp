@@ -1,0 +1,84 @@
+#include "filigree/translate/generation_config.h"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "filigree/base/error.h"
+#include "filigree/base/files.h"
+
+namespace filigree::translate {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Calls visit(key, field) for every field, in the order in which they are written.
+template <typename Config, typename Visit>
+void visit_fields(Config& config, const Visit& visit) {
+  visit("beam_size", config.search.beam_size);
+  visit("n_best", config.search.n_best);
+  visit("length_penalty", config.search.length_penalty);
+  visit("max_length_factor", config.search.max_length_factor);
+  visit("max_length_offset", config.search.max_length_offset);
+  visit("min_length", config.search.min_length);
+  visit("allow_unk", config.search.allow_unk);
+  visit("max_source_length", config.max_source_length);
+}
+
+bool fits(const Json& value, int) {
+  return value.is_number_integer() && value >= std::numeric_limits<int>::min() &&
+         value <= std::numeric_limits<int>::max();
+}
+bool fits(const Json& value, bool) { return value.is_boolean(); }
+bool fits(const Json& value, double) { return value.is_number(); }
+
+void read_field(const Json& json, const std::string& key, GenerationConfig& config,
+                const std::filesystem::path& file) {
+  bool known = false;
+  visit_fields(config, [&](const char* name, auto& field) {
+    if (key != name) return;
+    known = true;
+    if (!fits(json[key], field)) {
+      throw Error("{}: \"{}\" has a value of the wrong type", file.string(), key);
+    }
+    json[key].get_to(field);
+  });
+  if (!known) throw Error("{}: unknown key \"{}\"", file.string(), key);
+}
+
+}  // namespace
+
+GenerationConfig generation_config_from_json(const std::string& text,
+                                             const std::filesystem::path& file) {
+  Json json;
+  try {
+    json = Json::parse(text);
+  } catch (const Json::parse_error& e) {
+    throw Error("{}: not JSON (byte {})", file.string(), e.byte);
+  }
+  if (!json.is_object()) throw Error("{}: expected a JSON object", file.string());
+  GenerationConfig config;
+  for (const auto& [key, value] : json.items()) read_field(json, key, config, file);
+  try {
+    config.search.check();
+  } catch (const UsageError& e) {
+    throw Error("{}: {}", file.string(), e.what());
+  }
+  if (config.max_source_length < 1) {
+    throw Error("{}: max_source_length must be at least 1", file.string());
+  }
+  return config;
+}
+
+std::string to_json(const GenerationConfig& config) {
+  Json json = Json::object();
+  visit_fields(config, [&](const char* name, const auto& field) { json[name] = field; });
+  return json.dump(2) + "\n";
+}
+
+GenerationConfig load_generation_config(const std::filesystem::path& model_directory) {
+  const std::filesystem::path file = model_directory / "generation_config.json";
+  if (!std::filesystem::exists(file)) return {};
+  return generation_config_from_json(read_file(file), file);
+}
+
+}  // namespace filigree::translate

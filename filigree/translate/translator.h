@@ -1,0 +1,73 @@
+// From text to text: a model directory, ready to translate. Needs no LibTorch header.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "filigree/translate/search.h"
+
+namespace filigree::translate {
+
+struct TranslatorOptions {
+  /// The model directory's generation_config.json when absent.
+  std::optional<SearchOptions> search;
+  /// Pieces of the longest source translated in one go; that of generation_config.json when absent.
+  std::optional<int> max_source_length;
+  /// What happens to a line with more pieces: it is split, with a warning, or refused with an
+  /// Error.
+  bool split_long_lines = true;
+  int threads = 1;              ///< batches translated at the same time; the weights are shared
+  int mini_batch = 32;          ///< most lines in a batch
+  int mini_batch_words = 2048;  ///< most source pieces in a batch (a longer line is alone)
+};
+
+/// One translation of a line.
+struct Output {
+  std::string text;
+  std::vector<std::string> pieces;  ///< subwords, as SentencePiece writes them
+  /// log p of every piece and, last, of the end.
+  std::vector<float> token_log_probabilities;
+  double log_probability = 0;  ///< their sum
+  double score = 0;            ///< normalised for length, see SearchOptions::length_penalty
+};
+
+/// The n-best translations of a line, best first and never none.
+struct Translation {
+  std::vector<Output> n_best;
+  const std::string& text() const { return n_best.front().text; }
+};
+
+/// Where lines come from, for messages: "name:17: …" is the first of them when first_line is 17.
+struct LineOrigin {
+  std::string name = "input";
+  int64_t first_line = 1;
+};
+
+class Translator {
+ public:
+  /// Throws Error naming the file when the directory is not a whole model, UsageError on options
+  /// that are out of range.
+  explicit Translator(const std::filesystem::path& model_directory, TranslatorOptions options = {});
+  ~Translator();
+  Translator(Translator&&) noexcept;
+
+  /// One translation per line, in order, whatever the batches. An empty or blank line gives an
+  /// empty text. The n-th output of a line that was split joins the n-th outputs of its parts. May
+  /// be called from several threads. Throws Error naming the first line that is not UTF-8 or
+  /// contains a NUL byte.
+  std::vector<Translation> translate(std::span<const std::string> lines,
+                                     const LineOrigin& origin = {}) const;
+
+  const SearchOptions& search_options() const;
+
+ private:
+  struct State;
+  std::unique_ptr<const State> state_;
+};
+
+}  // namespace filigree::translate
