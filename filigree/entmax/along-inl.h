@@ -1,0 +1,191 @@
+// One row along the lanes of a vector: for softmax, for long rows, and for the few rows left over
+// by across-inl.h. A score that lies 1/ε or more below the maximum is exactly 0, so only the
+// survivors of that test are looked at until θ is known.
+#if defined(FILIGREE_ENTMAX_ALONG_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef FILIGREE_ENTMAX_ALONG_INL_H_
+#undef FILIGREE_ENTMAX_ALONG_INL_H_
+#else
+#define FILIGREE_ENTMAX_ALONG_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cmath>
+#include <limits>
+
+#include "filigree/entmax/transforms-inl.h"
+#include "filigree/entmax/vectors-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace filigree::entmax::HWY_NAMESPACE {
+
+template <class T>
+inline constexpr T kInfinity = std::numeric_limits<T>::infinity();
+
+/// What is reported of a row beside p.
+struct RowResult {
+  double tau;
+  int64_t support;
+};
+
+/// z − max, where the maximum itself is 0 even if it is infinite.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V Shifted(V z, V max) {
+  return hn::IfThenZeroElse(hn::Eq(z, max), hn::Sub(z, max));
+}
+
+/// Finds the maximum. Returns false, with p and the result written, for the rows that need no more:
+/// those with a NaN and those that are masked throughout.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE bool FindMax(D d, const T* z, size_t n, T* p, T* max, RowResult* result) {
+  auto running = hn::Set(d, -kInfinity<T>);
+  auto nan = simd::NoLanes(d);
+  simd::ForEachVector(d, n, [&](size_t i, size_t count) HWY_ATTR {
+    const auto v = simd::Load(d, z + i, count, -kInfinity<T>);
+    running = hn::Max(running, v);
+    nan = hn::Or(nan, hn::Ne(v, v));
+  });
+  *max = hn::GetLane(hn::MaxOfLanes(d, running));
+  const bool has_nan = !hn::AllFalse(d, nan);
+  if (!has_nan && *max > -kInfinity<T>) return true;
+  const T fill = has_nan ? std::numeric_limits<T>::quiet_NaN() : T(0);
+  for (size_t i = 0; i < n; ++i) p[i] = fill;
+  *result = has_nan ? RowResult{std::numeric_limits<double>::quiet_NaN(), int64_t(n)}
+                    : RowResult{kInfinity<double>, 0};
+  return false;
+}
+
+/// Divides p by its sum. Returns the number of positive entries.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE int64_t Normalise(D d, T* p, size_t n, T sum) {
+  const auto scale = hn::Set(d, T(1) / sum);
+  size_t support = 0;
+  simd::ForEachVector(d, n, [&](size_t i, size_t count) HWY_ATTR {
+    const auto v = hn::Mul(simd::Load(d, p + i, count, T(0)), scale);
+    support += hn::CountTrue(d, hn::Gt(v, hn::Zero(d)));
+    simd::Store(d, v, p + i, count);
+  });
+  return static_cast<int64_t>(support);
+}
+
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE RowResult SoftmaxAlong(D d, const T* z, size_t n, T* p) {
+  T max;
+  RowResult result;
+  if (!FindMax(d, z, n, p, &max, &result)) return result;
+  auto sum = hn::Zero(d);
+  simd::ForEachVector(d, n, [&](size_t i, size_t count) HWY_ATTR {
+    const auto v = simd::Load(d, z + i, count, -kInfinity<T>);
+    const auto e = simd::Exp(d, Shifted<D>(v, hn::Set(d, max)));
+    sum = hn::Add(sum, e);
+    simd::Store(d, e, p + i, count);
+  });
+  const T total = simd::Sum(d, sum);
+  const int64_t support = Normalise(d, p, n, total);
+  return {max + std::log(static_cast<double>(total)), support};
+}
+
+/// Sums of the terms of all survivors at one θ.
+template <class T>
+struct Sums {
+  T f, s;
+};
+
+template <class Transform, class D, class T = hn::TFromD<D>>
+HWY_INLINE Sums<T> SumTerms(D d, const Transform& transform, const T* t, size_t n, T theta) {
+  auto f = hn::Zero(d), s = hn::Zero(d);
+  const auto shift = hn::Set(d, theta);
+  for (size_t i = 0; i < n; i += hn::Lanes(d)) {
+    hn::Vec<D> p, q;
+    transform.Terms(d, hn::Sub(hn::Load(d, t + i), shift), p, q);
+    f = hn::Add(f, p);
+    s = hn::Add(s, q);
+  }
+  return {simd::Sum(d, f), simd::Sum(d, s)};
+}
+
+template <class Transform, class D, class T = hn::TFromD<D>>
+HWY_INLINE T NewtonStep(D d, const Transform& transform, Sums<T> sums) {
+  return hn::GetLane(transform.Step(d, hn::Set(d, sums.f), hn::Set(d, sums.s)));
+}
+
+/// A step below this is the last one: convergence is quadratic, so what remains is its square.
+template <class T>
+inline constexpr T kLastStep = sizeof(T) == 4 ? T(2e-5) : T(1e-11);
+
+/// No row needs nearly as many: f · f' of a convex function falls at least fourfold with every
+/// step.
+inline constexpr int kMostSteps = 100;
+
+/// θ for ε ≤ 1, from t padded with −inf to whole vectors.
+template <class Transform, class D, class T = hn::TFromD<D>>
+HWY_INLINE T SolveConvex(D d, const Transform& transform, const T* t, size_t n) {
+  T theta = 0;
+  for (int i = 0; i < kMostSteps; ++i) {
+    const T step = NewtonStep(d, transform, SumTerms(d, transform, t, n, theta));
+    theta += step;
+    if (!(std::abs(step) > kLastStep<T>)) break;
+  }
+  return theta;
+}
+
+/// θ for ε > 1, where the norm is concave as long as the support stays and jumps up steeply where
+/// an entry enters it: Newton from the right within a bracket, and its middle when Newton leaves
+/// the bracket or is slow to shrink it.
+template <class Transform, class D, class T = hn::TFromD<D>>
+HWY_INLINE T SolveBracketed(D d, const Transform& transform, const T* t, size_t survivors) {
+  const T epsilon = transform.epsilon();
+  T low = 0, high = -std::expm1(-epsilon * std::log(T(survivors))) / epsilon;
+  T theta = high;
+  T width = high - low;
+  for (int i = 0; i < kMostSteps && low < high; ++i) {
+    const Sums<T> sums = SumTerms(d, transform, t, survivors, theta);
+    (sums.f >= 1 ? low : high) = theta;
+    T next = theta + NewtonStep(d, transform, sums);
+    const bool slow = i % 3 == 2 && high - low > width / 2;
+    if (i % 3 == 2) width = high - low;
+    if (!(next > low && next < high) || slow) next = low + (high - low) / 2;
+    if (next == theta || next == low || next == high) break;
+    theta = next;
+  }
+  return theta;
+}
+
+/// One row; `t` is scratch for n entries and a vector more.
+template <class Transform, class D, class T = hn::TFromD<D>>
+HWY_INLINE RowResult EntmaxAlong(D d, const Transform& transform, const T* z, size_t n, T* p,
+                                 T* HWY_RESTRICT t) {
+  T max;
+  RowResult result;
+  if (!FindMax(d, z, n, p, &max, &result)) return result;
+
+  const T epsilon = transform.epsilon();
+  const auto minus_one = hn::Set(d, T(-1));
+  size_t survivors = 0;
+  simd::ForEachVector(d, n, [&](size_t i, size_t count) HWY_ATTR {
+    const auto v = Shifted<D>(simd::Load(d, z + i, count, -kInfinity<T>), hn::Set(d, max));
+    const auto keep = hn::Gt(hn::Mul(v, hn::Set(d, epsilon)), minus_one);
+    survivors += hn::CompressStore(v, keep, d, t + survivors);
+  });
+  hn::StoreU(hn::Set(d, -kInfinity<T>), d, t + survivors);
+  const T theta = epsilon > 1 ? SolveBracketed(d, transform, t, survivors)
+                              : SolveConvex(d, transform, t, survivors);
+
+  auto sum = hn::Zero(d);
+  simd::ForEachVector(d, n, [&](size_t i, size_t count) HWY_ATTR {
+    const auto v = Shifted<D>(simd::Load(d, z + i, count, -kInfinity<T>), hn::Set(d, max));
+    auto terms = hn::Zero(d);
+    if (!hn::AllFalse(d, hn::Gt(hn::Mul(v, hn::Set(d, epsilon)), minus_one))) {
+      hn::Vec<D> q;
+      transform.Terms(d, hn::Sub(v, hn::Set(d, theta)), terms, q);
+      sum = hn::Add(sum, terms);
+    }
+    simd::Store(d, terms, p + i, count);
+  });
+  const int64_t support = Normalise(d, p, n, simd::Sum(d, sum));
+  return {epsilon * (static_cast<double>(theta) + max) - 1, support};
+}
+
+}  // namespace filigree::entmax::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif

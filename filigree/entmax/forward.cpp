@@ -1,0 +1,132 @@
+// Highway compiles this file once per instruction set: foreach_target.h includes it again with
+// HWY_NAMESPACE and the compiler's target changed, and the first call picks the best that the
+// processor has.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "filigree/entmax/forward.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <type_traits>
+
+#include "filigree/entmax/across-inl.h"
+#include "filigree/entmax/along-inl.h"
+#include "filigree/entmax/kernels.h"
+#include "filigree/entmax/scratch.h"
+#include "filigree/entmax/transforms-inl.h"
+#include "filigree/entmax/vectors-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace filigree::entmax::HWY_NAMESPACE {
+
+inline Rows Skip(Rows shape, int64_t rows) {
+  return {shape.rows - rows, shape.size, shape.stride,
+          shape.lengths ? shape.lengths + rows : nullptr};
+}
+
+/// Calls solve(z, n, p) for every row, which returns a RowResult.
+template <class T, class Solve>
+void EachRow(Rows shape, const T* z, T* p, T* tau, int64_t* support, Solve&& solve) {
+  for (int64_t r = 0; r < shape.rows; ++r) {
+    const size_t n = static_cast<size_t>(shape.lengths ? shape.lengths[r] : shape.size);
+    T* row = p + r * shape.stride;
+    const RowResult result = solve(z + r * shape.stride, n, row);
+    simd::FillZero(row + n, row + shape.size);
+    if (tau) tau[r] = static_cast<T>(result.tau);
+    if (support) support[r] = result.support;
+  }
+}
+
+template <class T>
+void SoftmaxRows(Rows shape, const T* z, T* p, T* tau, int64_t* support) {
+  const hn::ScalableTag<T> d;
+  EachRow(shape, z, p, tau, support,
+          [&](const T* row, size_t n, T* out) HWY_ATTR { return SoftmaxAlong(d, row, n, out); });
+}
+
+template <class Transform, class T>
+void EntmaxRows(const Transform& transform, Rows shape, const T* z, T* p, T* tau,
+                int64_t* support) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  if (shape.size <= kMostAcross && transform.epsilon() <= 1) {
+    // A block costs the same however few of its lanes are used; a third of them pays for it.
+    while (shape.rows * 3 >= lanes && shape.rows > 0) {
+      const int64_t rows = std::min(shape.rows, lanes);
+      Rows block = shape;
+      block.rows = rows;
+      EntmaxAcross(d, transform, block, z, p, tau, support);
+      shape = Skip(shape, rows);
+      z += rows * shape.stride;
+      p += rows * shape.stride;
+      if (tau) tau += rows;
+      if (support) support += rows;
+    }
+  }
+  if (shape.rows == 0) return;
+  Scratch<T> scratch(static_cast<size_t>(shape.size) + hn::Lanes(d));
+  EachRow(shape, z, p, tau, support, [&](const T* row, size_t n, T* out) HWY_ATTR {
+    return EntmaxAlong(d, transform, row, n, out, scratch.data());
+  });
+}
+
+/// For α > 2 the slope p^{2−α} has no bound and float would lose half the digits of small p.
+inline void EntmaxRowsInDouble(double alpha, Rows shape, const float* z, float* p, float* tau,
+                               int64_t* support) {
+  const hn::ScalableTag<double> d;
+  const size_t size = static_cast<size_t>(shape.size) + hn::Lanes(d);
+  Scratch<double> scratch(size), wide(size);
+  const AnyAlpha<double> transform(alpha);
+  EachRow(shape, z, p, tau, support, [&](const float* row, size_t n, float* out) HWY_ATTR {
+    double* values = wide.data();
+    for (size_t i = 0; i < n; ++i) values[i] = row[i];
+    const RowResult result = EntmaxAlong(d, transform, values, n, values, scratch.data());
+    for (size_t i = 0; i < n; ++i) out[i] = static_cast<float>(values[i]);
+    return result;
+  });
+}
+
+template <class T>
+void Forward(Rows shape, const T* z, double alpha, T* p, T* tau, int64_t* support) {
+  if (alpha == 1) {
+    SoftmaxRows(shape, z, p, tau, support);
+  } else if (alpha == 1.5) {
+    EntmaxRows(Entmax15<T>(), shape, z, p, tau, support);
+  } else if (alpha == 2) {
+    EntmaxRows(Sparsemax<T>(), shape, z, p, tau, support);
+  } else if constexpr (std::is_same_v<T, float>) {
+    if (alpha > 2) return EntmaxRowsInDouble(alpha, shape, z, p, tau, support);
+    EntmaxRows(AnyAlpha<T>(alpha), shape, z, p, tau, support);
+  } else {
+    EntmaxRows(AnyAlpha<T>(alpha), shape, z, p, tau, support);
+  }
+}
+
+void ForwardFloat(Rows shape, const float* z, double alpha, float* p, float* tau,
+                  int64_t* support) {
+  Forward(shape, z, alpha, p, tau, support);
+}
+
+void ForwardDouble(Rows shape, const double* z, double alpha, double* p, double* tau,
+                   int64_t* support) {
+  Forward(shape, z, alpha, p, tau, support);
+}
+
+}  // namespace filigree::entmax::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace filigree::entmax {
+
+HWY_EXPORT(ForwardFloat);
+HWY_EXPORT(ForwardDouble);
+
+void forward(Rows shape, const float* z, double alpha, float* p, float* tau, int64_t* support) {
+  HWY_DYNAMIC_DISPATCH(ForwardFloat)(shape, z, alpha, p, tau, support);
+}
+
+void forward(Rows shape, const double* z, double alpha, double* p, double* tau, int64_t* support) {
+  HWY_DYNAMIC_DISPATCH(ForwardDouble)(shape, z, alpha, p, tau, support);
+}
+
+}  // namespace filigree::entmax
+#endif

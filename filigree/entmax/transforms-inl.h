@@ -1,0 +1,102 @@
+// What the solvers need to know of one transform, in the form that stays well behaved as α → 1:
+// with ε = α − 1 and scores t from which the row's maximum was subtracted,
+//
+//   p = [1 + ε (t − θ)]_+^{1/ε},   Σp = 1,   0 ≤ θ ≤ (1 − n^{−ε}) / ε,
+//
+// where ε → 0 makes p = exp(t − θ) and θ = log Σ exp t. The threshold of the usual convention is
+// τ = εθ − 1.
+//
+// θ comes from Newton's method on the norm of the vector 1 + ε (t − θ), that is on (Σp)^ε = 1,
+// which is convex in θ for ε ≤ 1 and nearly straight: from the left it converges without
+// overshooting, and for ε → 0 in one step. With F = Σp and S = Σ p^{1−ε} the step is
+// F (1 − F^{−ε}) / (ε S).
+//
+// A transform has Terms, which gives p and q = p^{1−ε} (0 off the support) for t − θ, and Step.
+#if defined(FILIGREE_ENTMAX_TRANSFORMS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef FILIGREE_ENTMAX_TRANSFORMS_INL_H_
+#undef FILIGREE_ENTMAX_TRANSFORMS_INL_H_
+#else
+#define FILIGREE_ENTMAX_TRANSFORMS_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include "filigree/entmax/math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace filigree::entmax::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+namespace simd = filigree::simd::HWY_NAMESPACE;
+
+/// Any α > 1.
+template <class T>
+class AnyAlpha {
+ public:
+  explicit AnyAlpha(double alpha)
+      : epsilon_(static_cast<T>(alpha - 1)),
+        inverse_(static_cast<T>(1 / (alpha - 1))),
+        exponent_(static_cast<T>((2 - alpha) / (alpha - 1))) {}
+
+  T epsilon() const { return epsilon_; }
+
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE void Terms(D d, V t, V& p, V& q) const {
+    const V minus_one = hn::Set(d, T(-1));
+    const V x = hn::Max(hn::Mul(hn::Set(d, epsilon_), t), minus_one);
+    // q first: p = q (1 + x) saves a second exponential and a division.
+    const V power = simd::Exp(d, hn::Mul(hn::Set(d, exponent_), simd::Log1p(d, x)));
+    q = hn::IfThenElseZero(hn::Gt(x, minus_one), power);
+    p = hn::Mul(q, hn::Sub(x, minus_one));
+  }
+
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE V Step(D d, V f, V s) const {
+    const V log = simd::Log1p(d, hn::Sub(f, hn::Set(d, T(1))));
+    const V change = simd::OneMinusExpNeg(d, hn::Mul(hn::Set(d, epsilon_), log));
+    return hn::Div(hn::Mul(hn::Mul(f, hn::Set(d, inverse_)), change), s);
+  }
+
+ private:
+  T epsilon_, inverse_, exponent_;
+};
+
+/// α = 1.5: squares instead of powers.
+template <class T>
+class Entmax15 {
+ public:
+  T epsilon() const { return T(0.5); }
+
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE void Terms(D d, V t, V& p, V& q) const {
+    q = hn::Max(hn::MulAdd(hn::Set(d, T(0.5)), t, hn::Set(d, T(1))), hn::Zero(d));
+    p = hn::Mul(q, q);
+  }
+
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE V Step(D d, V f, V s) const {
+    return hn::Div(hn::Mul(hn::Set(d, T(2)), hn::Sub(f, hn::Sqrt(f))), s);
+  }
+};
+
+/// α = 2: p is linear in the scores, q counts the support.
+template <class T>
+class Sparsemax {
+ public:
+  T epsilon() const { return T(1); }
+
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE void Terms(D d, V t, V& p, V& q) const {
+    const V one = hn::Set(d, T(1));
+    p = hn::Max(hn::Add(t, one), hn::Zero(d));
+    q = hn::IfThenElseZero(hn::Gt(p, hn::Zero(d)), one);
+  }
+
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE V Step(D d, V f, V s) const {
+    return hn::Div(hn::Sub(f, hn::Set(d, T(1))), s);
+  }
+};
+
+}  // namespace filigree::entmax::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif
