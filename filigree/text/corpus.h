@@ -60,7 +60,7 @@ class ParallelCorpus {
 
 /// What read_corpus() reads.
 struct CorpusOptions {
-  std::vector<CorpusSource> sources;
+  std::vector<CorpusSource> sources = {};
   int max_length = 256;  ///< pieces on either side; pairs with a longer side are dropped
   BadLines bad_lines = BadLines::kError;  ///< lines that are not UTF-8 or contain a NUL byte
   int threads = 0;                        ///< that tokenise; 0: all usable cores

@@ -13,8 +13,9 @@ namespace filigree::text {
 
 /// Where sentence pairs come from. Files may be compressed with gzip.
 struct CorpusSource {
-  std::filesystem::path source;  ///< one sentence a line; with `tsv`, "source<TAB>target" lines
-  std::filesystem::path target;  ///< the translations, line by line; empty with `tsv`
+  std::filesystem::path source =
+      {};  ///< one sentence a line; with `tsv`, "source<TAB>target" lines
+  std::filesystem::path target = {};  ///< the translations, line by line; empty with `tsv`
   bool tsv = false;
   double weight = 1;  ///< how often a pair occurs in an epoch, on average; below 1 is a sample
 

@@ -1,5 +1,6 @@
 #include "filigree/text/tokenizer.h"
 
+#include <fmt/ranges.h>
 #include <sentencepiece_processor.h>
 #include <spdlog/spdlog.h>
 
@@ -34,18 +35,32 @@ std::string control_piece(std::string_view piece) {
   return outer + inner;
 }
 
-// The control pieces that the models need and this tokenizer lacks, serialised.
-std::string missing_pieces(const SentencePieceProcessor& processor, const std::string& name) {
+[[noreturn]] void refuse_special_pieces(const std::string& name) {
+  throw Error(
+      "{}: has no <pad>, <s> or </s> of its own and cannot be given one; train it with these as "
+      "control symbols (spm_train --pad_id=0 --unk_id=1 --bos_id=2 --eos_id=3)",
+      name);
+}
+
+// Those of <pad>, <s> and </s> that this tokenizer lacks.
+std::vector<std::string> missing_pieces(const SentencePieceProcessor& processor,
+                                        const std::string& name) {
   const std::pair<int, const char*> needed[] = {
       {processor.pad_id(), "<pad>"}, {processor.bos_id(), "<s>"}, {processor.eos_id(), "</s>"}};
-  std::string missing, names;
+  std::vector<std::string> missing;
   for (const auto& [id, piece] : needed) {
     if (id >= 0) continue;
-    missing += control_piece(piece);
-    names += names.empty() ? piece : std::string(", ") + piece;
+    // A piece of text that is written like this would be taken for the added one.
+    if (processor.PieceToId(piece) != processor.unk_id()) refuse_special_pieces(name);
+    missing.push_back(piece);
   }
-  if (!missing.empty()) spdlog::info("{}: added {} to the vocabulary", name, names);
   return missing;
+}
+
+void check_id(int id, int size) {
+  if (id < 0 || id >= size) {
+    throw Error("id {} is outside the vocabulary of {} pieces", id, size);
+  }
 }
 
 }  // namespace
@@ -65,19 +80,16 @@ Tokenizer Tokenizer::load(const std::filesystem::path& path) {
 Tokenizer Tokenizer::from_bytes(std::string bytes, const std::string& name) {
   auto model = std::make_shared<Model>();
   load_processor(model->processor, bytes, name);
-  if (const std::string missing = missing_pieces(model->processor, name); !missing.empty()) {
-    bytes += missing;
-    load_processor(model->processor, bytes, name);
-  }
+  const std::vector<std::string> missing = missing_pieces(model->processor, name);
+  for (const std::string& piece : missing) bytes += control_piece(piece);
+  if (!missing.empty()) load_processor(model->processor, bytes, name);
   model->pad = model->processor.pad_id();
   model->unk = model->processor.unk_id();
   model->bos = model->processor.bos_id();
   model->eos = model->processor.eos_id();
-  if (model->pad < 0 || model->bos < 0 || model->eos < 0) {
-    throw Error(
-        "{}: uses <pad>, <s> or </s> for something else; train it with these as control "
-        "symbols (spm_train --pad_id=0 --unk_id=1 --bos_id=2 --eos_id=3)",
-        name);
+  if (model->pad < 0 || model->bos < 0 || model->eos < 0) refuse_special_pieces(name);
+  if (!missing.empty()) {
+    spdlog::info("{}: added {} to the vocabulary", name, fmt::join(missing, ", "));
   }
   model->bytes = std::move(bytes);
   return Tokenizer(std::move(model));
@@ -94,6 +106,7 @@ std::string Tokenizer::decode(const std::vector<int>& ids) const {
   std::vector<int> text;
   text.reserve(ids.size());
   for (const int id : ids) {
+    check_id(id, size());
     if (id != pad() && id != bos() && id != eos()) text.push_back(id);
   }
   std::string line;
@@ -103,9 +116,7 @@ std::string Tokenizer::decode(const std::vector<int>& ids) const {
 }
 
 std::string Tokenizer::piece(int id) const {
-  if (id < 0 || id >= size()) {
-    throw Error("id {} is outside the vocabulary of {} pieces", id, size());
-  }
+  check_id(id, size());
   return model_->processor.IdToPiece(id);
 }
 

@@ -2,6 +2,7 @@
 #include <spdlog/spdlog.h>
 
 #include <cstdio>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -83,6 +84,13 @@ void validate(const TokenizerOptions& options) {
   if (options.model_type != "bpe" && options.model_type != "unigram") {
     throw UsageError("the tokenizer's model type must be bpe or unigram, got {}",
                      options.model_type);
+  }
+  static const std::set<std::string> rules = {"nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf",
+                                              "identity"};
+  if (!rules.contains(options.normalization)) {
+    throw UsageError(
+        "the normalization must be nmt_nfkc, nfkc, nmt_nfkc_cf, nfkc_cf or identity, got {}",
+        options.normalization);
   }
   const int least = options.byte_fallback ? 4 + 256 : 4;
   if (options.vocab_size <= least) {
