@@ -18,7 +18,7 @@ HWY_BEFORE_NAMESPACE();
 namespace filigree::entmax::HWY_NAMESPACE {
 
 /// The longest row for which a block of transposed rows stays in the first-level cache.
-inline constexpr int64_t kMostAcross = 64;
+inline constexpr int64_t kMostAcross = 128;
 
 /// α-entmax with ε ≤ 1 of at most Lanes(d) rows of at most kMostAcross entries.
 template <class Transform, class D, class T = hn::TFromD<D>>
@@ -65,7 +65,7 @@ HWY_INLINE void EntmaxAcross(D d, const Transform& transform, Rows shape, const 
     auto f = hn::Zero(d), s = hn::Zero(d);
     for (size_t i = 0; i < end; i += lanes) {
       hn::Vec<D> term, slope;
-      transform.Terms(d, hn::Sub(hn::Load(d, scores + i), theta), term, slope);
+      transform.Terms(d, hn::Load(d, scores + i), theta, term, slope);
       f = hn::Add(f, term);
       s = hn::Add(s, slope);
       hn::Store(term, d, terms + i);
@@ -102,9 +102,9 @@ HWY_INLINE void EntmaxAcross(D d, const Transform& transform, Rows shape, const 
     for (size_t i = 0; i < size; ++i) row[i] = terms[i * lanes + r];
     simd::FillZero(row + size, row + shape.size);
     if (tau) {
-      const double threshold =
-          transform.epsilon() * (static_cast<double>(lane_theta[r]) + lane_max[r]) - 1;
-      tau[r] = lane_max[r] == -kInfinity<T> ? kInfinity<T> : static_cast<T>(threshold);
+      tau[r] = lane_max[r] == -kInfinity<T>
+                   ? kInfinity<T>
+                   : static_cast<T>(transform.Tau(lane_theta[r], lane_max[r]));
     }
     if (support) support[r] = static_cast<int64_t>(lane_count[r]);
   }

@@ -10,6 +10,7 @@
 
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -85,19 +86,20 @@ HWY_INLINE RowResult SoftmaxAlong(D d, const T* z, size_t n, T* p) {
   return {max + std::log(static_cast<double>(total)), support};
 }
 
-/// Sums of the terms of all survivors at one θ.
+/// Sums of the terms of all survivors.
 template <class T>
 struct Sums {
   T f, s;
 };
 
+/// At one value of the unknown; t is padded with −inf to whole vectors.
 template <class Transform, class D, class T = hn::TFromD<D>>
-HWY_INLINE Sums<T> SumTerms(D d, const Transform& transform, const T* t, size_t n, T theta) {
+HWY_INLINE Sums<T> SumTerms(D d, const Transform& transform, const T* t, size_t n, T unknown) {
   auto f = hn::Zero(d), s = hn::Zero(d);
-  const auto shift = hn::Set(d, theta);
+  const auto u = hn::Set(d, unknown);
   for (size_t i = 0; i < n; i += hn::Lanes(d)) {
     hn::Vec<D> p, q;
-    transform.Terms(d, hn::Sub(hn::Load(d, t + i), shift), p, q);
+    transform.Terms(d, hn::Load(d, t + i), u, p, q);
     f = hn::Add(f, p);
     s = hn::Add(s, q);
   }
@@ -117,7 +119,7 @@ inline constexpr T kLastStep = sizeof(T) == 4 ? T(2e-5) : T(1e-11);
 /// step.
 inline constexpr int kMostSteps = 100;
 
-/// θ for ε ≤ 1, from t padded with −inf to whole vectors.
+/// θ for ε ≤ 1.
 template <class Transform, class D, class T = hn::TFromD<D>>
 HWY_INLINE T SolveConvex(D d, const Transform& transform, const T* t, size_t n) {
   T theta = 0;
@@ -129,26 +131,30 @@ HWY_INLINE T SolveConvex(D d, const Transform& transform, const T* t, size_t n) 
   return theta;
 }
 
-/// θ for ε > 1, where the norm is concave as long as the support stays and jumps up steeply where
-/// an entry enters it: Newton from the right within a bracket, and its middle when Newton leaves
-/// the bracket or is slow to shrink it.
-template <class Transform, class D, class T = hn::TFromD<D>>
-HWY_INLINE T SolveBracketed(D d, const Transform& transform, const T* t, size_t survivors) {
-  const T epsilon = transform.epsilon();
-  T low = 0, high = -std::expm1(-epsilon * std::log(T(survivors))) / epsilon;
-  T theta = high;
-  T width = high - low;
-  for (int i = 0; i < kMostSteps && low < high; ++i) {
-    const Sums<T> sums = SumTerms(d, transform, t, survivors, theta);
-    (sums.f >= 1 ? low : high) = theta;
-    T next = theta + NewtonStep(d, transform, sums);
-    const bool slow = i % 3 == 2 && high - low > width / 2;
-    if (i % 3 == 2) width = high - low;
-    if (!(next > low && next < high) || slow) next = low + (high - low) / 2;
-    if (next == theta || next == low || next == high) break;
-    theta = next;
+/// w for ε > 1, where the norm is concave as long as the support stays and rises steeply where an
+/// entry enters it: Newton within a bracket, and the bracket's geometric middle when Newton leaves
+/// it or is slow to shrink it.
+template <class D>
+HWY_INLINE double SolveSteep(D d, const SteepAlpha& transform, const double* t, size_t n) {
+  constexpr double kSmallest = 1e-200;  // so that p^{1−ε} stays finite; only ties reach it
+  constexpr int kPatience = 3;          // steps that may pass before the bracket has to be halved
+  double low = std::max(kSmallest, std::pow(static_cast<double>(n), -transform.epsilon()));
+  double high = 1, w = low, width = high - low;
+  for (int i = 1; i <= kMostSteps && low < high; ++i) {
+    const Sums<double> sums = SumTerms(d, transform, t, n, w);
+    (sums.f < 1 ? low : high) = w;
+    double next = w + NewtonStep(d, transform, sums);
+    if (std::abs(next - w) <= 1e-16 * w) break;
+    bool slow = false;
+    if (i % kPatience == 0) {
+      slow = high - low > width / 2;
+      width = high - low;
+    }
+    if (!(next > low && next < high) || slow) next = std::sqrt(low) * std::sqrt(high);
+    if (next <= low || next >= high) break;
+    w = next;
   }
-  return theta;
+  return w;
 }
 
 /// One row; `t` is scratch for n entries and a vector more.
@@ -159,31 +165,34 @@ HWY_INLINE RowResult EntmaxAlong(D d, const Transform& transform, const T* z, si
   RowResult result;
   if (!FindMax(d, z, n, p, &max, &result)) return result;
 
-  const T epsilon = transform.epsilon();
-  const auto minus_one = hn::Set(d, T(-1));
+  const auto minus_one = hn::Set(d, T(-1)), epsilon = hn::Set(d, transform.epsilon());
   size_t survivors = 0;
   simd::ForEachVector(d, n, [&](size_t i, size_t count) HWY_ATTR {
     const auto v = Shifted<D>(simd::Load(d, z + i, count, -kInfinity<T>), hn::Set(d, max));
-    const auto keep = hn::Gt(hn::Mul(v, hn::Set(d, epsilon)), minus_one);
+    const auto keep = hn::Gt(hn::Mul(v, epsilon), minus_one);
     survivors += hn::CompressStore(v, keep, d, t + survivors);
   });
   hn::StoreU(hn::Set(d, -kInfinity<T>), d, t + survivors);
-  const T theta = epsilon > 1 ? SolveBracketed(d, transform, t, survivors)
-                              : SolveConvex(d, transform, t, survivors);
+  T unknown;
+  if constexpr (Transform::kConvex) {
+    unknown = SolveConvex(d, transform, t, survivors);
+  } else {
+    unknown = SolveSteep(d, transform, t, survivors);
+  }
 
   auto sum = hn::Zero(d);
   simd::ForEachVector(d, n, [&](size_t i, size_t count) HWY_ATTR {
     const auto v = Shifted<D>(simd::Load(d, z + i, count, -kInfinity<T>), hn::Set(d, max));
     auto terms = hn::Zero(d);
-    if (!hn::AllFalse(d, hn::Gt(hn::Mul(v, hn::Set(d, epsilon)), minus_one))) {
+    if (!hn::AllFalse(d, hn::Gt(hn::Mul(v, epsilon), minus_one))) {
       hn::Vec<D> q;
-      transform.Terms(d, hn::Sub(v, hn::Set(d, theta)), terms, q);
+      transform.Terms(d, v, hn::Set(d, unknown), terms, q);
       sum = hn::Add(sum, terms);
     }
     simd::Store(d, terms, p + i, count);
   });
   const int64_t support = Normalise(d, p, n, simd::Sum(d, sum));
-  return {epsilon * (static_cast<double>(theta) + max) - 1, support};
+  return {transform.Tau(unknown, max), support};
 }
 
 }  // namespace filigree::entmax::HWY_NAMESPACE

@@ -6,7 +6,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include <type_traits>
+#include <algorithm>
 
 #include "filigree/entmax/across-inl.h"
 #include "filigree/entmax/along-inl.h"
@@ -48,7 +48,7 @@ void EntmaxRows(const Transform& transform, Rows shape, const T* z, T* p, T* tau
                 int64_t* support) {
   const hn::ScalableTag<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  if (shape.size <= kMostAcross && transform.epsilon() <= 1) {
+  if (shape.size <= kMostAcross) {
     // A block costs the same however few of its lanes are used; a third of them pays for it.
     while (shape.rows * 3 >= lanes && shape.rows > 0) {
       const int64_t rows = std::min(shape.rows, lanes);
@@ -69,13 +69,23 @@ void EntmaxRows(const Transform& transform, Rows shape, const T* z, T* p, T* tau
   });
 }
 
-/// For α > 2 the slope p^{2−α} has no bound and float would lose half the digits of small p.
-inline void EntmaxRowsInDouble(double alpha, Rows shape, const float* z, float* p, float* tau,
-                               int64_t* support) {
+inline void SteepRows(double alpha, Rows shape, const double* z, double* p, double* tau,
+                      int64_t* support) {
   const hn::ScalableTag<double> d;
-  const size_t size = static_cast<size_t>(shape.size) + hn::Lanes(d);
-  Scratch<double> scratch(size), wide(size);
-  const AnyAlpha<double> transform(alpha);
+  Scratch<double> scratch(static_cast<size_t>(shape.size) + hn::Lanes(d));
+  const SteepAlpha transform(alpha);
+  EachRow(shape, z, p, tau, support, [&](const double* row, size_t n, double* out) HWY_ATTR {
+    return EntmaxAlong(d, transform, row, n, out, scratch.data());
+  });
+}
+
+/// In double: p^{1/ε} has an unbounded slope at the threshold, where float would lose most digits.
+inline void SteepRows(double alpha, Rows shape, const float* z, float* p, float* tau,
+                      int64_t* support) {
+  const hn::ScalableTag<double> d;
+  const size_t room = static_cast<size_t>(shape.size) + hn::Lanes(d);
+  Scratch<double> scratch(room), wide(room);
+  const SteepAlpha transform(alpha);
   EachRow(shape, z, p, tau, support, [&](const float* row, size_t n, float* out) HWY_ATTR {
     double* values = wide.data();
     for (size_t i = 0; i < n; ++i) values[i] = row[i];
@@ -93,11 +103,10 @@ void Forward(Rows shape, const T* z, double alpha, T* p, T* tau, int64_t* suppor
     EntmaxRows(Entmax15<T>(), shape, z, p, tau, support);
   } else if (alpha == 2) {
     EntmaxRows(Sparsemax<T>(), shape, z, p, tau, support);
-  } else if constexpr (std::is_same_v<T, float>) {
-    if (alpha > 2) return EntmaxRowsInDouble(alpha, shape, z, p, tau, support);
+  } else if (alpha < 2) {
     EntmaxRows(AnyAlpha<T>(alpha), shape, z, p, tau, support);
   } else {
-    EntmaxRows(AnyAlpha<T>(alpha), shape, z, p, tau, support);
+    SteepRows(alpha, shape, z, p, tau, support);
   }
 }
 
