@@ -1,5 +1,6 @@
 // Short rows, a row to a lane: no sums across lanes, no scalar powers, no lane idle because a row
-// is shorter than a vector. Attention rows of training sentences are of this kind.
+// is shorter than a vector. Attention rows of training sentences are of this kind. What a lane
+// computes depends on nothing but its row, whatever the number of lanes.
 #if defined(FILIGREE_ENTMAX_ACROSS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FILIGREE_ENTMAX_ACROSS_INL_H_
 #undef FILIGREE_ENTMAX_ACROSS_INL_H_
@@ -51,7 +52,7 @@ HWY_INLINE void EntmaxAcross(D d, const Transform& transform, Rows shape, const 
   auto nan = simd::NoLanes(d);
   for (size_t i = 0; i < end; i += lanes) {
     const auto v = hn::Load(d, scores + i);
-    nan = hn::Or(nan, hn::Ne(v, v));
+    nan = hn::Or(nan, hn::IsNaN(v));
     max = hn::Max(max, v);
   }
   const auto dead = hn::Eq(max, masked);  // its t are all 0: solved like a row of ties, then zeroed
@@ -72,11 +73,14 @@ HWY_INLINE void EntmaxAcross(D d, const Transform& transform, Rows shape, const 
       hn::Store(slope, d, slopes + i);
     }
     step = transform.Step(d, f, s);
-    theta = hn::Add(theta, step);
-    if (hn::AllFalse(d, hn::Gt(hn::Abs(step), hn::Set(d, kLastStep<T>)))) break;
+    const auto active = hn::Gt(hn::Abs(step), hn::Set(d, kLastStep<T>));
+    if (hn::AllFalse(d, active)) break;
+    // A row that has arrived stays where it is, so that it does not depend on its neighbours.
+    theta = hn::IfThenElse(active, hn::Add(theta, step), theta);
   }
 
   // The terms belong to θ before the last step; they follow it to first order, dp/dθ = −q.
+  theta = hn::Add(theta, step);
   auto sum = hn::Zero(d);
   for (size_t i = 0; i < end; i += lanes) {
     const auto term = hn::NegMulAdd(hn::Load(d, slopes + i), step, hn::Load(d, terms + i));
@@ -93,8 +97,8 @@ HWY_INLINE void EntmaxAcross(D d, const Transform& transform, Rows shape, const 
   }
 
   HWY_ALIGN T lane_theta[kLanes], lane_max[kLanes], lane_count[kLanes];
-  hn::Store(hn::IfThenElse(nan, hn::NaN(d), theta), d, lane_theta);
-  hn::Store(max, d, lane_max);
+  hn::Store(theta, d, lane_theta);
+  hn::Store(hn::IfThenElse(nan, hn::NaN(d), max), d, lane_max);
   hn::Store(count, d, lane_count);
   for (size_t r = 0; r < rows; ++r) {
     T* row = p + r * shape.stride;

@@ -1,6 +1,6 @@
-// One row along the lanes of a vector: for softmax, for long rows, and for the few rows left over
-// by across-inl.h. A score that lies 1/ε or more below the maximum is exactly 0, so only the
-// survivors of that test are looked at until θ is known.
+// One row along the lanes of a vector: for softmax, for long rows and for α > 2. A score that lies
+// 1/ε or more below the maximum is exactly 0, so only the survivors of that test are looked at
+// until θ is known.
 #if defined(FILIGREE_ENTMAX_ALONG_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FILIGREE_ENTMAX_ALONG_INL_H_
 #undef FILIGREE_ENTMAX_ALONG_INL_H_
@@ -44,7 +44,7 @@ HWY_INLINE bool FindMax(D d, const T* z, size_t n, T* p, T* max, RowResult* resu
   simd::ForEachVector(d, n, [&](size_t i, size_t count) HWY_ATTR {
     const auto v = simd::Load(d, z + i, count, -kInfinity<T>);
     running = hn::Max(running, v);
-    nan = hn::Or(nan, hn::Ne(v, v));
+    nan = hn::Or(nan, hn::IsNaN(v));
   });
   *max = hn::GetLane(hn::MaxOfLanes(d, running));
   const bool has_nan = !hn::AllFalse(d, nan);

@@ -102,7 +102,7 @@ HWY_INLINE double BackwardRow(D d, const Slope& slope, T epsilon, const T* p, co
   simd::ForEachVector(d, n, [&](size_t i, size_t count) HWY_ATTR {
     const auto v = simd::Load(d, p + i, count, T(0));
     const auto support = hn::Gt(v, zero);
-    nan = hn::Or(nan, hn::Ne(v, v));
+    nan = hn::Or(nan, hn::IsNaN(v));
     auto s = zero, w = zero;
     if (!hn::AllFalse(d, support)) {
       // In float a subnormal p counts as the smallest normal number, which log and exp can handle.

@@ -43,26 +43,37 @@ void SoftmaxRows(Rows shape, const T* z, T* p, T* tau, int64_t* support) {
           [&](const T* row, size_t n, T* out) HWY_ATTR { return SoftmaxAlong(d, row, n, out); });
 }
 
+/// Solves full blocks of rows, a row to a lane, and leaves the others to narrower vectors, down to
+/// a quarter: a block costs the same however few of its lanes are used.
+template <int kHalvings, class Transform, class D, class T = hn::TFromD<D>>
+void AcrossRows(D d, const Transform& transform, Rows shape, const T* z, T* p, T* tau,
+                int64_t* support) {
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  while (shape.rows > (kHalvings > 0 ? lanes / 2 : 0)) {
+    Rows block = shape;
+    block.rows = std::min(shape.rows, lanes);
+    EntmaxAcross(d, transform, block, z, p, tau, support);
+    shape = Skip(shape, block.rows);
+    z += block.rows * shape.stride;
+    p += block.rows * shape.stride;
+    if (tau) tau += block.rows;
+    if (support) support += block.rows;
+  }
+  if constexpr (kHalvings > 0) {
+    if (shape.rows == 0) return;
+    const hn::CappedTag<T, HWY_MAX(hn::MaxLanes(d) / 2, 1)> half;
+    AcrossRows<kHalvings - 1>(half, transform, shape, z, p, tau, support);
+  }
+}
+
 template <class Transform, class T>
 void EntmaxRows(const Transform& transform, Rows shape, const T* z, T* p, T* tau,
                 int64_t* support) {
   const hn::ScalableTag<T> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  // The choice must not depend on the number of rows, so that a row always gives the same bits.
   if (shape.size <= kMostAcross) {
-    // A block costs the same however few of its lanes are used; a third of them pays for it.
-    while (shape.rows * 3 >= lanes && shape.rows > 0) {
-      const int64_t rows = std::min(shape.rows, lanes);
-      Rows block = shape;
-      block.rows = rows;
-      EntmaxAcross(d, transform, block, z, p, tau, support);
-      shape = Skip(shape, rows);
-      z += rows * shape.stride;
-      p += rows * shape.stride;
-      if (tau) tau += rows;
-      if (support) support += rows;
-    }
+    return AcrossRows<2>(d, transform, shape, z, p, tau, support);
   }
-  if (shape.rows == 0) return;
   Scratch<T> scratch(static_cast<size_t>(shape.size) + hn::Lanes(d));
   EachRow(shape, z, p, tau, support, [&](const T* row, size_t n, T* out) HWY_ATTR {
     return EntmaxAlong(d, transform, row, n, out, scratch.data());
