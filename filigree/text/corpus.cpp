@@ -110,6 +110,7 @@ void ParallelCorpus::add(std::span<const int32_t> source, std::span<const int32_
 ParallelCorpus read_corpus(const CorpusOptions& options, const Tokenizer& source,
                            const Tokenizer& target, CorpusReport& report) {
   validate(options);
+  report = {};
   CorpusBuilder builder(options, source, target);
   for (const CorpusSource& corpus : options.sources) report.sources.push_back(builder.add(corpus));
   return builder.take();

@@ -66,9 +66,10 @@ struct CorpusOptions {
   int threads = 0;                        ///< that tokenise; 0: all usable cores
 };
 
-/// Reads and tokenises the corpora, in order. The result does not depend on the number of threads.
-/// Throws UsageError on options out of range, and Error when a file is missing, empty, damaged or
-/// does not fit its partner, and when a source has no pair worth keeping.
+/// Reads and tokenises the corpora, in order, and reports on each. The result does not depend on
+/// the number of threads. Throws UsageError on options out of range, and Error when a file is
+/// missing, empty, damaged or does not fit its partner, and when a source has no pair worth
+/// keeping.
 ParallelCorpus read_corpus(const CorpusOptions& options, const Tokenizer& source,
                            const Tokenizer& target, CorpusReport& report);
 

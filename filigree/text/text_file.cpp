@@ -19,7 +19,7 @@ LineFault check_line(std::string_view line) {
 }
 
 TextReader::TextReader(std::filesystem::path path, BadLines bad_lines)
-    : path_(std::move(path)), bad_lines_(bad_lines), reader_(path_) {}
+    : path_(path == "-" ? "standard input" : path), bad_lines_(bad_lines), reader_(path) {}
 
 std::optional<std::string> TextReader::next() {
   std::optional<std::string> line = reader_.next();

@@ -1,25 +1,21 @@
 #include "filigree/text/tokenizer.h"
 
 #include <fmt/ranges.h>
-#include <sentencepiece_processor.h>
 #include <spdlog/spdlog.h>
 
 #include <utility>
 
 #include "filigree/base/error.h"
 #include "filigree/base/files.h"
+#include "filigree/text/subword_library.h"
 
 namespace filigree::text {
 namespace {
 
-using sentencepiece::SentencePieceProcessor;
-
-void load_processor(SentencePieceProcessor& processor, const std::string& bytes,
-                    const std::string& name) {
-  const auto status = processor.LoadFromSerializedProto(bytes);
-  if (!status.ok() || processor.GetPieceSize() == 0) {
-    throw Error("{}: is not a SentencePiece model, or it is damaged", name);
-  }
+std::unique_ptr<SubwordModel> load_subwords(const std::string& bytes, const std::string& name) {
+  auto subwords = subword_library().load(bytes);
+  if (!subwords) throw Error("{}: is not a SentencePiece model, or it is damaged", name);
+  return subwords;
 }
 
 // A ModelProto whose only content is one control piece: ModelProto.pieces (field 1) holds
@@ -43,15 +39,14 @@ std::string control_piece(std::string_view piece) {
 }
 
 // Those of <pad>, <s> and </s> that this tokenizer lacks.
-std::vector<std::string> missing_pieces(const SentencePieceProcessor& processor,
-                                        const std::string& name) {
+std::vector<std::string> missing_pieces(const SubwordModel& subwords, const std::string& name) {
   const std::pair<int, const char*> needed[] = {
-      {processor.pad_id(), "<pad>"}, {processor.bos_id(), "<s>"}, {processor.eos_id(), "</s>"}};
+      {subwords.pad(), "<pad>"}, {subwords.bos(), "<s>"}, {subwords.eos(), "</s>"}};
   std::vector<std::string> missing;
   for (const auto& [id, piece] : needed) {
     if (id >= 0) continue;
     // A piece of text that is written like this would be taken for the added one.
-    if (processor.PieceToId(piece) != processor.unk_id()) refuse_special_pieces(name);
+    if (subwords.id_of(piece) != subwords.unk()) refuse_special_pieces(name);
     missing.push_back(piece);
   }
   return missing;
@@ -66,7 +61,7 @@ void check_id(int id, int size) {
 }  // namespace
 
 struct Tokenizer::Model {
-  SentencePieceProcessor processor;
+  std::unique_ptr<SubwordModel> subwords;
   std::string bytes;
   int pad, unk, bos, eos;
 };
@@ -79,14 +74,14 @@ Tokenizer Tokenizer::load(const std::filesystem::path& path) {
 
 Tokenizer Tokenizer::from_bytes(std::string bytes, const std::string& name) {
   auto model = std::make_shared<Model>();
-  load_processor(model->processor, bytes, name);
-  const std::vector<std::string> missing = missing_pieces(model->processor, name);
+  model->subwords = load_subwords(bytes, name);
+  const std::vector<std::string> missing = missing_pieces(*model->subwords, name);
   for (const std::string& piece : missing) bytes += control_piece(piece);
-  if (!missing.empty()) load_processor(model->processor, bytes, name);
-  model->pad = model->processor.pad_id();
-  model->unk = model->processor.unk_id();
-  model->bos = model->processor.bos_id();
-  model->eos = model->processor.eos_id();
+  if (!missing.empty()) model->subwords = load_subwords(bytes, name);
+  model->pad = model->subwords->pad();
+  model->unk = model->subwords->unk();
+  model->bos = model->subwords->bos();
+  model->eos = model->subwords->eos();
   if (model->pad < 0 || model->bos < 0 || model->eos < 0) refuse_special_pieces(name);
   if (!missing.empty()) {
     spdlog::info("{}: added {} to the vocabulary", name, fmt::join(missing, ", "));
@@ -97,8 +92,8 @@ Tokenizer Tokenizer::from_bytes(std::string bytes, const std::string& name) {
 
 std::vector<int> Tokenizer::encode(std::string_view line) const {
   std::vector<int> ids;
-  const auto status = model_->processor.Encode(line, &ids);
-  if (!status.ok()) throw Error("cannot tokenize a line: {}", status.message());
+  const std::string problem = model_->subwords->encode(line, ids);
+  if (!problem.empty()) throw Error("cannot tokenize a line: {}", problem);
   return ids;
 }
 
@@ -110,17 +105,17 @@ std::string Tokenizer::decode(const std::vector<int>& ids) const {
     if (id != pad() && id != bos() && id != eos()) text.push_back(id);
   }
   std::string line;
-  const auto status = model_->processor.Decode(text, &line);
-  if (!status.ok()) throw Error("cannot decode ids: {}", status.message());
+  const std::string problem = model_->subwords->decode(text, line);
+  if (!problem.empty()) throw Error("cannot decode ids: {}", problem);
   return line;
 }
 
 std::string Tokenizer::piece(int id) const {
   check_id(id, size());
-  return model_->processor.IdToPiece(id);
+  return model_->subwords->piece(id);
 }
 
-int Tokenizer::size() const { return model_->processor.GetPieceSize(); }
+int Tokenizer::size() const { return model_->subwords->size(); }
 int Tokenizer::pad() const { return model_->pad; }
 int Tokenizer::unk() const { return model_->unk; }
 int Tokenizer::bos() const { return model_->bos; }

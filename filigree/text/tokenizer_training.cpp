@@ -1,4 +1,3 @@
-#include <sentencepiece_trainer.h>
 #include <spdlog/spdlog.h>
 
 #include <cstdio>
@@ -8,6 +7,7 @@
 
 #include "filigree/base/error.h"
 #include "filigree/base/random.h"
+#include "filigree/text/subword_library.h"
 #include "filigree/text/tokenizer.h"
 
 namespace filigree::text {
@@ -29,19 +29,6 @@ std::vector<std::string> sample_lines(const LineSource& lines, int64_t limit, ui
   }
   return sample;
 }
-
-class SampleIterator : public sentencepiece::SentenceIterator {
- public:
-  explicit SampleIterator(const std::vector<std::string>& lines) : lines_(lines) {}
-  bool done() const override { return position_ == lines_.size(); }
-  void Next() override { ++position_; }
-  const std::string& value() const override { return lines_[position_]; }
-  sentencepiece::util::Status status() const override { return {}; }
-
- private:
-  const std::vector<std::string>& lines_;
-  size_t position_ = 0;
-};
 
 std::unordered_map<std::string, std::string> trainer_arguments(const TokenizerOptions& options) {
   return {
@@ -112,12 +99,11 @@ Tokenizer train_tokenizer(const LineSource& lines, const TokenizerOptions& optio
   validate(options);
   const std::vector<std::string> sample = sample_lines(lines, options.max_sentences, options.seed);
   if (sample.empty()) throw Error("cannot train a tokenizer: the text has no words");
-  SampleIterator iterator(sample);
   std::string bytes;
-  const auto status =
-      sentencepiece::SentencePieceTrainer::Train(trainer_arguments(options), &iterator, &bytes);
-  if (!status.ok())
-    throw Error("cannot train a tokenizer on this text: {}", explain(status.message()));
+  const std::string problem = subword_library().train(trainer_arguments(options), sample, bytes);
+  if (!problem.empty()) {
+    throw Error("cannot train a tokenizer on this text: {}", explain(problem));
+  }
   Tokenizer tokenizer = Tokenizer::from_bytes(std::move(bytes), "the trained tokenizer");
   if (tokenizer.size() < options.vocab_size) {
     spdlog::warn("the text is too small for {} pieces; the tokenizer has {}", options.vocab_size,
