@@ -25,7 +25,7 @@ int32_t middle_boundary(const icu::UnicodeString& text, MakeIterator make) {
   int32_t best = 0;
   for (int32_t at = iterator->next(); at != icu::BreakIterator::DONE && at < text.length();
        at = iterator->next()) {
-    if (best == 0 || std::abs(at - middle) < std::abs(best - middle)) best = at;
+    if (best == 0 || std::abs(at - middle) <= std::abs(best - middle)) best = at;
   }
   return best;
 }

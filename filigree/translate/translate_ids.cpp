@@ -49,13 +49,18 @@ std::vector<std::vector<Hypothesis>> translate_batch(const model::Transformer& m
 
 }  // namespace
 
+void BatchOptions::check() const {
+  if (threads < 1) throw UsageError("threads {} is too small", threads);
+  if (mini_batch < 1) throw UsageError("mini-batch {} is too small", mini_batch);
+  if (mini_batch_words < 1) throw UsageError("mini-batch-words {} is too small", mini_batch_words);
+}
+
 std::vector<std::vector<Hypothesis>> translate_ids(const model::Transformer& model,
                                                    const Sources& sources,
                                                    const SearchOptions& search,
                                                    const BatchOptions& options) {
   search.check();
-  if (options.threads < 1) throw UsageError("threads {} is too small", options.threads);
-  if (options.mini_batch < 1) throw UsageError("mini-batch {} is too small", options.mini_batch);
+  options.check();
   at::set_num_threads(1);
   set_blas_threads(1);
 

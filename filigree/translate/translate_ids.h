@@ -14,6 +14,9 @@ struct BatchOptions {
   int threads = 1;              ///< batches translated at the same time
   int mini_batch = 32;          ///< most sentences in a batch
   int mini_batch_words = 2048;  ///< most source pieces in a batch (a longer sentence is alone)
+
+  /// Throws UsageError naming the first option that is out of range.
+  void check() const;
 };
 
 /// The n-best translations of every sentence, in order and independent of the batches; sentences

@@ -129,12 +129,11 @@ Translator::Translator(const std::filesystem::path& model_directory, TranslatorO
   if (max_source_length < 1) {
     throw UsageError("max-source-length {} must be at least 1", max_source_length);
   }
-  state_ = std::make_unique<const State>(
-      State{model::load_model(model_directory),
-            search,
-            max_source_length,
-            options.split_long_lines,
-            {options.threads, options.mini_batch, options.mini_batch_words}});
+  const BatchOptions batches{options.threads, options.mini_batch, options.mini_batch_words};
+  batches.check();
+  state_ =
+      std::make_unique<const State>(State{model::load_model(model_directory), search,
+                                          max_source_length, options.split_long_lines, batches});
 }
 
 Translator::~Translator() = default;

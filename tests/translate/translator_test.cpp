@@ -1,0 +1,210 @@
+#include "filigree/translate/translator.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+
+#include "filigree/base/error.h"
+#include "filigree/base/files.h"
+#include "filigree/base/threads.h"
+#include "filigree/translate/stream.h"
+#include "tests/translate/test_model.h"
+
+namespace filigree::translate {
+namespace {
+
+using testing::HasSubstr;
+using testing::SizeIs;
+using testing::ThrowsMessage;
+using Lines = std::vector<std::string>;
+
+class TranslatorTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    directory_ = std::filesystem::path(testing::TempDir()) / "filigree_translator_test_model";
+    write_model(directory_);
+  }
+  static void TearDownTestSuite() { std::filesystem::remove_all(directory_); }
+
+  static Lines texts(const Translator& translator, const Lines& lines) {
+    Lines result;
+    for (const Translation& translation : translator.translate(lines)) {
+      result.push_back(translation.text());
+    }
+    return result;
+  }
+
+  static Lines some_lines() {
+    const Lines words = {"quick", "fox", "the", "jumps", "box", "dozen", "lazy", "my"};
+    Lines lines;
+    for (size_t i = 0; i < 40; ++i) {
+      std::string line;
+      for (size_t w = 0; w < i % 7; ++w) line += words[(i * 5 + w * w) % words.size()] + " ";
+      lines.push_back(line);
+    }
+    return lines;
+  }
+
+  static std::filesystem::path directory_;
+};
+std::filesystem::path TranslatorTest::directory_;
+
+TEST_F(TranslatorTest, BatchesThreadsAndOrderNeverChangeATranslation) {
+  const Lines lines = some_lines();
+  TranslatorOptions one_by_one;
+  one_by_one.mini_batch = 1;
+  const Lines expected = texts(Translator(directory_, one_by_one), lines);
+  for (const int mini_batch : {3, 64}) {
+    for (const int threads : {1, 2}) {
+      TranslatorOptions options;
+      options.mini_batch = mini_batch;
+      options.threads = threads;
+      EXPECT_EQ(texts(Translator(directory_, options), lines), expected);
+    }
+  }
+  Lines backwards(lines.rbegin(), lines.rend());
+  Lines translated = texts(Translator(directory_), backwards);
+  std::reverse(translated.begin(), translated.end());
+  EXPECT_EQ(translated, expected);
+}
+
+TEST_F(TranslatorTest, MayBeCalledFromSeveralThreads) {
+  const Translator translator(directory_);
+  const Lines lines = some_lines(), expected = texts(translator, lines);
+  std::vector<Lines> found(3);
+  run_parallel(3, [&](int i) { found[i] = texts(translator, lines); });
+  EXPECT_THAT(found, testing::Each(expected));
+}
+
+TEST_F(TranslatorTest, EmptyAndBlankLinesGiveEmptyLines) {
+  const Translator translator(directory_);
+  EXPECT_THAT(texts(translator, {"", "fox", " \t "}),
+              testing::ElementsAre("", testing::Not(""), ""));
+  EXPECT_THAT(translator.translate({}), testing::IsEmpty());
+}
+
+TEST_F(TranslatorTest, NBestListIsOrderedAndItsFirstIsTheTranslation) {
+  TranslatorOptions options;
+  options.search = SearchOptions{};
+  options.search->n_best = 5;
+  const Lines lines = {"quick fox"};
+  const Translation list = Translator(directory_, options).translate(lines).at(0);
+  ASSERT_THAT(list.n_best, SizeIs(5));
+  for (size_t n = 1; n < 5; ++n) EXPECT_GE(list.n_best[n - 1].score, list.n_best[n].score);
+  EXPECT_EQ(list.text(), texts(Translator(directory_), lines).at(0));
+  const Output& best = list.n_best[0];
+  EXPECT_THAT(best.token_log_probabilities, SizeIs(best.pieces.size() + 1));
+}
+
+TEST_F(TranslatorTest, LongLinesAreSplitAndJoined) {
+  TranslatorOptions options;
+  options.max_source_length = 30;
+  const Translator translator(directory_, options);
+  const Lines parts = texts(translator, {"the quick brown fox.", "The lazy dog jumps."});
+  const Lines lines = {"the quick brown fox. The lazy dog jumps."};
+  const Output whole = translator.translate(lines).at(0).n_best.at(0);
+  EXPECT_EQ(whole.text, parts[0] + " " + parts[1]);
+  EXPECT_THAT(whole.token_log_probabilities, SizeIs(whole.pieces.size() + 2));
+}
+
+TEST_F(TranslatorTest, LongLinesAreRefusedOnRequest) {
+  TranslatorOptions options;
+  options.max_source_length = 5;
+  options.split_long_lines = false;
+  const Translator translator(directory_, options);
+  const Lines lines = {"fox", "the quick brown fox jumps over the lazy dog"};
+  EXPECT_THAT([&] { translator.translate(lines); },
+              ThrowsMessage<Error>(HasSubstr("input:2: has")));
+}
+
+TEST_F(TranslatorTest, BadBytesAreErrorsWithTheLine) {
+  const Translator translator(directory_);
+  const Lines lines = {"fox", "fo\xff"};
+  EXPECT_THAT(
+      [&] {
+        translator.translate(lines, {"a.txt", 11});
+      },
+      ThrowsMessage<Error>(HasSubstr("a.txt:12: byte 3 is not valid UTF-8")));
+  const Lines nul = {std::string("a\0b", 3)};
+  EXPECT_THAT([&] { translator.translate(nul); }, ThrowsMessage<Error>(HasSubstr("input:1:")));
+}
+
+TEST_F(TranslatorTest, GenerationConfigGivesTheDefaults) {
+  const auto file = directory_ / "generation_config.json";
+  write_file(file, R"({"beam_size": 2, "n_best": 2})");
+  EXPECT_EQ(Translator(directory_).search_options().beam_size, 2);
+  TranslatorOptions options;
+  options.search = SearchOptions{};
+  EXPECT_EQ(Translator(directory_, options).search_options().beam_size, 5);
+  std::filesystem::remove(file);
+}
+
+TEST_F(TranslatorTest, WrongOptionsAndDirectoriesAreRefused) {
+  TranslatorOptions options;
+  options.threads = 0;
+  EXPECT_THROW(Translator(directory_, options), UsageError);
+  options = {};
+  options.mini_batch_words = 0;
+  EXPECT_THROW(Translator(directory_, options), UsageError);
+  EXPECT_THROW(Translator(directory_ / "nowhere"), Error);
+}
+
+TEST_F(TranslatorTest, StreamKeepsOrderWhateverTheChunks) {
+  const Translator translator(directory_);
+  const Lines lines = some_lines();
+  std::string text, expected;
+  for (const std::string& line : lines) text += line + "\n";
+  for (const std::string& line : texts(translator, lines)) expected += line + "\n";
+  for (const int chunk_lines : {1, 7, 1000}) {
+    StreamOptions options;
+    options.chunk_lines = chunk_lines;
+    std::istringstream in(text);
+    std::ostringstream out;
+    EXPECT_EQ(translate_stream(translator, in, out, options), 40);
+    EXPECT_EQ(out.str(), expected);
+  }
+}
+
+TEST_F(TranslatorTest, StreamReadsDosTextAndALastLineWithoutEnd) {
+  const Translator translator(directory_);
+  std::istringstream dos(
+      "\xEF\xBB\xBF"
+      "fox\r\n\r\nmy box"),
+      unix_text("fox\n\nmy box\n");
+  std::ostringstream from_dos, from_unix;
+  EXPECT_EQ(translate_stream(translator, dos, from_dos), 3);
+  translate_stream(translator, unix_text, from_unix);
+  EXPECT_EQ(from_dos.str(), from_unix.str());
+}
+
+TEST_F(TranslatorTest, StreamNumbersLinesAcrossChunks) {
+  const Translator translator(directory_);
+  StreamOptions options;
+  options.chunk_lines = 2;
+  std::istringstream in("fox\nfox\nfox\n\xff\n");
+  std::ostringstream out;
+  EXPECT_THAT([&] { translate_stream(translator, in, out, options); },
+              ThrowsMessage<Error>(HasSubstr("standard input:4:")));
+  const std::string written = out.str();
+  EXPECT_EQ(std::count(written.begin(), written.end(), '\n'), 2);
+}
+
+TEST_F(TranslatorTest, StreamReportsAFailingOutput) {
+  const Translator translator(directory_);
+  std::istringstream in("fox\n");
+  std::ostringstream out;
+  out.setstate(std::ios::badbit);
+  EXPECT_THROW(translate_stream(translator, in, out), Error);
+}
+
+TEST(NBestFormat, IsThatOfMoses) {
+  Translation translation;
+  translation.n_best = {{"a b", {}, {}, -1.5, -0.5}, {"c", {}, {}, -2, -1}};
+  EXPECT_EQ(format_n_best(3, translation),
+            "3 ||| a b ||| F0= -1.500000 ||| -0.500000\n3 ||| c ||| F0= -2.000000 ||| -1.000000\n");
+}
+
+}  // namespace
+}  // namespace filigree::translate
