@@ -1,6 +1,5 @@
 #include "filigree/base/threads.h"
 
-#include <dlfcn.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -14,12 +13,6 @@ int usable_cores() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
   return std::max(1u, std::thread::hardware_concurrency());
-}
-
-void set_blas_threads(int threads) {
-  static const auto set = reinterpret_cast<void (*)(int)>(
-      dlsym(RTLD_DEFAULT, "openblas_set_num_threads"));
-  if (set) set(threads);
 }
 
 void run_parallel(int count, const std::function<void(int)>& body) {

@@ -8,10 +8,6 @@ namespace filigree {
 /// Cores that this process may run on (its CPU affinity), at least 1.
 int usable_cores();
 
-/// Tells OpenBLAS, where it is loaded, how many threads one product may use. Debian's pthread build
-/// does not listen to OpenMP's or LibTorch's settings.
-void set_blas_threads(int threads);
-
 /// Runs body(0) … body(count − 1) on as many threads, the first on the caller's, and waits for all.
 /// The first exception, by index, is thrown again here.
 void run_parallel(int count, const std::function<void(int)>& body);

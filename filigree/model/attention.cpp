@@ -8,10 +8,12 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// One tensor for self-attention ([N, 3D], key_value undefined), two for cross-attention.
+// One tensor for self-attention ([N, 3D]; key_value has no second dimension, since an autograd
+// function takes no undefined tensor), two for cross-attention.
 struct Operands {
   at::Tensor query, key_value;
-  int64_t width() const { return key_value.defined() ? query.size(1) : query.size(1) / 3; }
+  bool joined() const { return key_value.dim() != 2; }
+  int64_t width() const { return joined() ? query.size(1) / 3 : query.size(1); }
 };
 
 std::vector<double> to_doubles(const at::Tensor& alpha) {
@@ -32,10 +34,10 @@ AttentionInput<T> input_of(const Operands& o, const std::vector<double>& alpha,
   in.queries = {query_begin.data_ptr<int32_t>(), query_length.data_ptr<int32_t>()};
   in.keys = {key_begin.data_ptr<int32_t>(), key_length.data_ptr<int32_t>()};
   in.query = o.query.data_ptr<T>();
-  in.key = o.key_value.defined() ? o.key_value.data_ptr<T>() : in.query + width;
+  in.key = o.joined() ? in.query + width : o.key_value.data_ptr<T>();
   in.value = in.key + width;
   in.query_stride = o.query.size(1);
-  in.key_stride = in.value_stride = o.key_value.defined() ? 2 * width : 3 * width;
+  in.key_stride = in.value_stride = o.joined() ? 3 * width : 2 * width;
   in.alpha = alpha.data();
   return in;
 }
@@ -46,8 +48,7 @@ class Attention : public torch::autograd::Function<Attention> {
                             const at::Tensor& key_value, const at::Tensor& alpha,
                             const Sequences& queries, const Sequences& keys,
                             const AttentionOptions& options) {
-    const Operands o{query.contiguous(),
-                     key_value.defined() ? key_value.contiguous() : at::Tensor()};
+    const Operands o{query.contiguous(), key_value.contiguous()};
     const at::Tensor output = torch::empty({query.size(0), o.width()}, query.options());
     at::Tensor weights;
     AT_DISPATCH_FLOATING_TYPES(query.scalar_type(), "attention", [&] {
@@ -79,8 +80,7 @@ class Attention : public torch::autograd::Function<Attention> {
     const at::Tensor output_gradient = gradients[0].contiguous();
     // A row of keys that no query sees keeps a zero gradient.
     const at::Tensor d_query = torch::zeros_like(o.query);
-    const at::Tensor d_key_value =
-        o.key_value.defined() ? torch::zeros_like(o.key_value) : at::Tensor();
+    const at::Tensor d_key_value = o.joined() ? at::Tensor() : torch::zeros_like(o.key_value);
     std::vector<double> d_alpha(static_cast<size_t>(alpha.numel()), 0.0);
     const bool with_alpha = alpha.requires_grad();
     AT_DISPATCH_FLOATING_TYPES(o.query.scalar_type(), "attention_backward", [&] {
@@ -93,8 +93,7 @@ class Attention : public torch::autograd::Function<Attention> {
       in.dropout = ctx->saved_data["dropout"].toDouble();
       in.dropout_key = static_cast<uint64_t>(ctx->saved_data["dropout_key"].toInt());
       auto* const query = d_query.data_ptr<scalar_t>();
-      auto* const key =
-          d_key_value.defined() ? d_key_value.data_ptr<scalar_t>() : query + o.width();
+      auto* const key = o.joined() ? query + o.width() : d_key_value.data_ptr<scalar_t>();
       attention_backward(in, saved[3].data_ptr<scalar_t>(), output_gradient.data_ptr<scalar_t>(),
                          o.width(), query, key, key + o.width(),
                          with_alpha ? d_alpha.data() : nullptr);
@@ -109,7 +108,8 @@ class Attention : public torch::autograd::Function<Attention> {
 
 at::Tensor self_attention(const at::Tensor& qkv, const at::Tensor& alpha,
                           const Sequences& sequences, const AttentionOptions& options) {
-  return Attention::apply(qkv, at::Tensor(), alpha, sequences, sequences, options);
+  return Attention::apply(qkv, torch::empty({0}, qkv.options()), alpha, sequences, sequences,
+                          options);
 }
 
 at::Tensor cross_attention(const at::Tensor& query, const at::Tensor& key_value,

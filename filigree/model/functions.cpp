@@ -151,7 +151,7 @@ class LinearCrossEntropy : public torch::autograd::Function<LinearCrossEntropy> 
       accumulated.addmm_(block.t(), rows);
     }
     sums->tokens += positions;
-    ctx->save_for_backward({d_hidden, d_weight});
+    if (with_gradient) ctx->save_for_backward({d_hidden, d_weight});
     return torch::full({}, options.scale * (sums->loss - before), hidden.options());
   }
 

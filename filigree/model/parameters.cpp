@@ -41,10 +41,10 @@ void Parameters::bind() {
   });
 }
 
-Parameters Parameters::replica() const {
+Parameters Parameters::with_values(const at::Tensor& values) const {
   Parameters copy;
   copy.specs_ = specs_;
-  copy.values_ = values_;
+  copy.values_ = values;
   copy.bind();
   return copy;
 }

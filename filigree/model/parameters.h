@@ -23,8 +23,10 @@ class Parameters {
   /// Allocates zeros for all, in order. dtype float32, or float64 for gradient checks.
   explicit Parameters(std::vector<ParameterSpec> specs, at::ScalarType dtype = at::kFloat);
 
+  /// The same layout over another buffer of [count] values, shared and not copied.
+  Parameters with_values(const at::Tensor& values) const;
   /// The same values in the same memory, with gradients of its own: for another thread.
-  Parameters replica() const;
+  Parameters replica() const { return with_values(values_); }
   /// Gives every parameter a gradient, zero at first, in one flat buffer.
   void require_gradients();
 

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "filigree/base/blas.h"
 #include "filigree/base/error.h"
 #include "filigree/base/threads.h"
 #include "filigree/translate/decoder.h"

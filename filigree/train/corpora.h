@@ -1,0 +1,37 @@
+// The text that a training works on, ready for use: tokenizers, training pairs, validation pairs.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "filigree/model/model_directory.h"
+#include "filigree/text/corpus.h"
+#include "filigree/text/corpus_report.h"
+#include "filigree/train/options.h"
+
+namespace filigree::train {
+
+struct ValidationSet {
+  text::ParallelCorpus corpus;               ///< all pairs, for the loss
+  std::vector<std::vector<int>> source_ids;  ///< of all pairs, for translation
+  std::vector<std::string> references;
+};
+
+/// The model directory's tokenizers when it has some (a training goes on), those that --vocabs
+/// names, or new ones trained on the training sets.
+model::Tokenizers prepare_tokenizers(const TrainOptions& options, bool resuming);
+
+/// Sets the vocabulary's fields.
+void set_vocabulary(model::ModelConfig& config, const model::Tokenizers& tokenizers);
+
+/// Reads the training sets; the report is what became of the lines.
+text::ParallelCorpus read_training_sets(const TrainOptions& options,
+                                        const model::Tokenizers& tokenizers,
+                                        text::CorpusReport& report);
+
+/// Nothing when no validation set was given. Pairs with an empty side are no part of it.
+std::optional<ValidationSet> read_validation_set(const TrainOptions& options,
+                                                 const model::Tokenizers& tokenizers);
+
+}  // namespace filigree::train

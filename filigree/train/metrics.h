@@ -1,0 +1,45 @@
+// metrics.jsonl: one JSON object per report, of training and of validation.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+
+#include "filigree/model/transformer.h"
+
+namespace filigree::train {
+
+/// The mean over the updates since the last report.
+struct TrainingReport {
+  int64_t step;
+  double epoch;  ///< with the share of the current one
+  double loss;   ///< per target token, label-smoothed, nats
+  double learning_rate;
+  double gradient_norm;
+  double tokens_per_second;  ///< target tokens
+};
+
+struct ValidationReport {
+  int64_t step = 0;
+  double epoch = 0;
+  double loss = 0;  ///< cross-entropy per target token, nats
+  double perplexity = 0;
+  std::optional<double> bleu, chrf;
+};
+
+class MetricsFile {
+ public:
+  /// Keeps what is there up to `step`, for a training that goes on from it; a line that was cut
+  /// short is dropped.
+  MetricsFile(std::filesystem::path path, int64_t step);
+
+  void write(const TrainingReport& report);
+  /// With α and density of every head, by block: [layer][head].
+  void write(const ValidationReport& report, const model::Transformer& model,
+             const model::AttentionCounts& counts);
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace filigree::train

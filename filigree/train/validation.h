@@ -1,0 +1,25 @@
+// How good a model is on the validation set: cross-entropy with gold targets, and BLEU and chrF of
+// its own translations.
+#pragma once
+
+#include "filigree/model/transformer.h"
+#include "filigree/train/corpora.h"
+#include "filigree/train/metrics.h"
+#include "filigree/train/options.h"
+
+namespace filigree::train {
+
+struct Validation {
+  ValidationReport report;           ///< without step and epoch
+  model::AttentionCounts attention;  ///< over the set with gold targets, without dropout
+};
+
+/// Runs on `threads` threads. `tokenizer` is the target's.
+Validation run_validation(const model::Transformer& model, const ValidationSet& set,
+                          const text::Tokenizer& tokenizer, const TrainOptions& options,
+                          int threads);
+
+/// The stopping metric's value, higher is better.
+double stopping_score(const ValidationReport& report, StoppingMetric metric);
+
+}  // namespace filigree::train
