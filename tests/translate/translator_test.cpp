@@ -99,11 +99,14 @@ TEST_F(TranslatorTest, NBestListIsOrderedAndItsFirstIsTheTranslation) {
 }
 
 TEST_F(TranslatorTest, LongLinesAreSplitAndJoined) {
+  const Lines sentences = {"the quick brown fox.", "The lazy dog jumps."};
+  const text::Tokenizer tokenizer = small_tokenizer();
   TranslatorOptions options;
-  options.max_source_length = 30;
+  options.max_source_length = static_cast<int>(
+      std::max(tokenizer.encode(sentences[0]).size(), tokenizer.encode(sentences[1]).size()));
   const Translator translator(directory_, options);
-  const Lines parts = texts(translator, {"the quick brown fox.", "The lazy dog jumps."});
-  const Lines lines = {"the quick brown fox. The lazy dog jumps."};
+  const Lines parts = texts(translator, sentences);
+  const Lines lines = {sentences[0] + " " + sentences[1]};
   const Output whole = translator.translate(lines).at(0).n_best.at(0);
   EXPECT_EQ(whole.text, parts[0] + " " + parts[1]);
   EXPECT_THAT(whole.token_log_probabilities, SizeIs(whole.pieces.size() + 2));
