@@ -1,0 +1,96 @@
+#include "filigree/train/gradient_workers.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "filigree/base/random.h"
+#include "filigree/train/pair_loss.h"
+
+namespace filigree::train {
+namespace {
+
+model::Transformer small_model() {
+  model::ModelConfig config;
+  config.encoder_layers = config.decoder_layers = 1;
+  config.d_model = 8;
+  config.d_ff = 12;
+  config.heads = 2;
+  config.source_vocabulary = config.target_vocabulary = 30;
+  model::Transformer model(config);
+  model.initialise(1);
+  return model;
+}
+
+text::ParallelCorpus random_corpus(int pairs) {
+  Random random(5);
+  text::ParallelCorpus corpus;
+  corpus.begin_part(1);
+  for (int i = 0; i < pairs; ++i) {
+    auto sentence = [&] {
+      std::vector<int32_t> ids(1 + random.below(6));
+      for (int32_t& id : ids) id = static_cast<int32_t>(4 + random.below(26));
+      return ids;
+    };
+    corpus.add(sentence(), sentence());
+  }
+  return corpus;
+}
+
+at::Tensor gradient(int threads, const std::vector<std::vector<int32_t>>& batches,
+                    double dropout = 0) {
+  const model::Transformer model = small_model();
+  GradientWorkers workers(model, threads);
+  workers.compute(random_corpus(12), batches, {.dropout = dropout, .label_smoothing = 0.1}, 3);
+  EXPECT_NEAR(workers.gradient_norm(), workers.gradient().norm().item<double>(), 1e-5);
+  return workers.gradient().clone();
+}
+
+double difference(const at::Tensor& a, const at::Tensor& b) {
+  return (a - b).abs().max().item<double>() / b.abs().max().item<double>();
+}
+
+const std::vector<std::vector<int32_t>> kTogether = {{0, 1, 2, 3, 4, 5, 6}};
+const std::vector<std::vector<int32_t>> kApart = {{0, 4, 5}, {1}, {2, 3, 6}};
+
+TEST(GradientWorkers, AnyNumberOfThreadsGivesTheSameGradient) {
+  const at::Tensor one = gradient(1, kTogether);
+  for (const int threads : {2, 3, 9})
+    EXPECT_LT(difference(gradient(threads, kTogether), one), 1e-5);
+}
+
+TEST(GradientWorkers, AccumulatedBatchesEqualOneLargeBatch) {
+  EXPECT_LT(difference(gradient(2, kApart), gradient(2, kTogether)), 1e-5);
+}
+
+TEST(GradientWorkers, TheSameCallGivesTheSameBits) {
+  EXPECT_TRUE(torch::equal(gradient(3, kApart, 0.3), gradient(3, kApart, 0.3)));
+}
+
+TEST(GradientWorkers, TheLossIsTheMeanPerTargetToken) {
+  const model::Transformer model = small_model();
+  const text::ParallelCorpus corpus = random_corpus(12);
+  GradientWorkers workers(model, 2);
+  const model::LossSums sums = workers.compute(corpus, kApart, {}, 1);
+  int64_t tokens = 0;
+  for (int64_t i = 0; i < 7; ++i) tokens += corpus.target_length(i) + 1;
+  EXPECT_EQ(sums.tokens, tokens);
+  model::LossSums direct;
+  const torch::NoGradGuard no_grad;
+  pair_loss(model, pack_pairs(corpus, kTogether[0], model.config()), {}, {}, direct);
+  EXPECT_NEAR(sums.loss, direct.loss, 1e-4);
+  EXPECT_NEAR(sums.loss, -sums.log_likelihood, 1e-4);
+}
+
+TEST(PairLoss, InputsAreShiftedByOne) {
+  text::ParallelCorpus corpus;
+  corpus.begin_part(1);
+  const std::vector<int32_t> source = {7, 8}, target = {9, 10, 11};
+  corpus.add(source, target);
+  const PackedPairs pairs = pack_pairs(corpus, {0}, small_model().config());
+  EXPECT_TRUE(torch::equal(pairs.source.tokens, torch::tensor({7, 8, 3}, at::kInt)));
+  EXPECT_TRUE(torch::equal(pairs.target_input.tokens, torch::tensor({2, 9, 10, 11}, at::kInt)));
+  EXPECT_TRUE(torch::equal(pairs.gold, torch::tensor({9, 10, 11, 3}, at::kInt)));
+}
+
+}  // namespace
+}  // namespace filigree::train

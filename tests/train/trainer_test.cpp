@@ -1,0 +1,150 @@
+#include "filigree/train/trainer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <nlohmann/json.hpp>
+
+#include "filigree/base/error.h"
+#include "filigree/base/files.h"
+#include "filigree/model/model_directory.h"
+#include "tests/train/toy.h"
+
+namespace filigree::train {
+namespace {
+
+namespace fs = std::filesystem;
+using test::content_of;
+using test::TemporaryFolder;
+using testing::HasSubstr;
+
+// The reports of metrics.jsonl without what the clock decides.
+std::vector<std::string> curve(const fs::path& model) {
+  std::vector<std::string> lines;
+  for (const std::string& line : read_lines(model / "metrics.jsonl")) {
+    auto json = nlohmann::json::parse(line);
+    json.erase("tokens_per_second");
+    // A run that stops begins a new mean; the losses themselves must agree.
+    if (json["type"] == "validation") lines.push_back(json.dump());
+  }
+  return lines;
+}
+
+TEST(Trainer, InterruptedAndResumedEqualsUninterruptedToTheBit) {
+  const TemporaryFolder whole_folder;
+  TrainOptions whole = toy_options(whole_folder);
+  whole.exponential_smoothing = 0.1;
+  whole.accumulate = 2;
+  train(whole);
+  // In the middle of an epoch, right after a validation, and at an epoch's end.
+  for (const int64_t stop : {3, 5, 8}) {
+    const TemporaryFolder folder;
+    TrainOptions options = toy_options(folder);
+    options.exponential_smoothing = 0.1;
+    options.accumulate = 2;
+    options.max_steps = stop;
+    // As an interruption would: no validation at the stop, unless one is due.
+    options.valid_sets.clear();
+    if (stop % whole.valid_every == 0) options.valid_sets = toy_options(folder).valid_sets;
+    train(options);
+    options.valid_sets = toy_options(folder).valid_sets;
+    options.max_steps = whole.max_steps;
+    train(options);
+    for (const char* file :
+         {"step_000000012/model.safetensors", "step_000000012/optimizer.safetensors"}) {
+      // Compared as a truth value: the message of EXPECT_EQ would be the files.
+      EXPECT_TRUE(content_of(folder.path() / "model" / file) ==
+                  content_of(whole_folder.path() / "model" / file))
+          << file << " after a stop at " << stop;
+    }
+    if (stop >= whole.valid_every) continue;
+    EXPECT_EQ(curve(folder / "model"), curve(whole_folder / "model"));
+    EXPECT_TRUE(content_of(folder.path() / "model/model.safetensors") ==
+                content_of(whole_folder.path() / "model/model.safetensors"));
+  }
+}
+
+TEST(Trainer, LearnsTheToyTask) {
+  const TemporaryFolder folder;
+  TrainOptions options = toy_options(folder);
+  options.max_steps = 400;
+  options.valid_every = 100;
+  options.dropout = 0;
+  options.attention_dropout = 0;
+  options.stopping_metric = StoppingMetric::kLoss;
+  options.threads = 2;
+  const TrainResult result = train(options);
+  EXPECT_EQ(result.steps, 400);
+  // A model that only knows how often letters occur has about 1.8 nats.
+  EXPECT_GT(*result.best_score, -0.9);
+}
+
+TEST(Trainer, StopsWhenPatienceIsOut) {
+  const TemporaryFolder folder;
+  TrainOptions options = toy_options(folder);
+  options.max_steps = 0;
+  options.learning_rate = 1e-12;
+  options.stopping_metric = StoppingMetric::kBleu;
+  options.valid_every = 2;
+  options.patience = 3;
+  const TrainResult result = train(options);
+  EXPECT_EQ(result.steps, 8);
+  EXPECT_EQ(result.best_step, 2);
+}
+
+TEST(Trainer, LeavesAModelThatLoadsWithAllFilesOfTheFormat) {
+  const TemporaryFolder folder;
+  TrainOptions options = toy_options(folder);
+  options.model_config.shared_vocabulary = false;
+  options.model_config.cross_attention.transform = model::Transform::kSparsemax;
+  train(options);
+  const model::Model model = model::load_model(folder / "model");
+  EXPECT_FALSE(model.transformer.config().shared_vocabulary);
+  for (const char* file :
+       {"config.json", "model.safetensors", "source.spm", "target.spm", "generation_config.json",
+        "metrics.jsonl", "step_000000012/trainer.json"}) {
+    EXPECT_TRUE(fs::exists(folder.path() / "model" / file)) << file;
+  }
+}
+
+TEST(Trainer, RefusesToGoOnWithAnotherArchitecture) {
+  const TemporaryFolder folder;
+  TrainOptions options = toy_options(folder);
+  train(options);
+  options.model_config.d_ff = 64;
+  options.max_steps = 20;
+  EXPECT_THROW(train(options), Error);
+}
+
+TEST(Trainer, ACorpusSmallerThanABatchIsOneBatch) {
+  const TemporaryFolder folder;
+  TrainOptions options = toy_options(folder);
+  options.train_sets = {folder.write("s", "abc\nfade\n"), folder.write("t", "CBA\nEDAF\n")};
+  options.tokenizer.vocab_size = 17;
+  options.valid_sets.clear();
+  options.max_steps = 3;
+  options.batch_tokens = 100'000;
+  options.threads = 4;
+  EXPECT_EQ(train(options).steps, 3);
+  EXPECT_NO_THROW(model::load_model(folder / "model"));
+}
+
+TEST(Trainer, ADivergingTrainingStopsWithTheReason) {
+  const TemporaryFolder folder;
+  TrainOptions options = toy_options(folder);
+  options.learning_rate = 1e30;
+  options.warmup_steps = 0;
+  options.clip_norm = 0;
+  options.max_steps = 200;
+  options.valid_sets.clear();
+  try {
+    train(options);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_THAT(e.what(), HasSubstr("--learning-rate"));
+  }
+}
+
+}  // namespace
+}  // namespace filigree::train
