@@ -129,14 +129,13 @@ std::vector<int64_t> Bleu::count(std::string_view hypothesis,
   return counts;
 }
 
-std::vector<std::pair<std::string, std::string>> Bleu::settings() const {
+Fields Bleu::settings() const {
   std::string smoothing(to_string(options_.smoothing));
   if (takes_value(options_.smoothing)) smoothing += fmt::format("[{:.2f}]", smooth_value(options_));
-  std::vector<std::pair<std::string, std::string>> settings{
-      {"case", options_.lowercase ? "lc" : "mixed"},
-      {"eff", options_.effective_order ? "yes" : "no"},
-      {"tok", std::string(to_string(options_.tokenizer))},
-      {"smooth", smoothing}};
+  Fields settings{{"case", options_.lowercase ? "lc" : "mixed"},
+                  {"eff", options_.effective_order ? "yes" : "no"},
+                  {"tok", std::string(to_string(options_.tokenizer))},
+                  {"smooth", smoothing}};
   if (options_.max_order != 4) settings.emplace_back("order", std::to_string(options_.max_order));
   return settings;
 }

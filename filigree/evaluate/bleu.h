@@ -42,8 +42,8 @@ struct BleuScore {
   std::vector<int64_t> counts, totals;
   double brevity_penalty = 1;  ///< exp(1 − reference length / system length), at most 1
   int64_t system_length = 0;   ///< tokens
-  int64_t reference_length =
-      0;  ///< tokens of the reference closest in length, the shorter on a tie
+  /// Tokens; of several references of a segment the closest in length, the shorter one on a tie.
+  int64_t reference_length = 0;
 
   /// "87.9/75.0/64.8/60.4 (BP = 1.000 ratio = 1.048 hyp_len = 66 ref_len = 63)"
   std::string details() const;
@@ -64,7 +64,7 @@ class Bleu : public Metric {
   std::string details(std::span<const int64_t> counts) const override {
     return compute(counts).details();
   }
-  std::vector<std::pair<std::string, std::string>> settings() const override;
+  Fields settings() const override;
 
   BleuScore compute(std::span<const int64_t> counts) const;
 

@@ -123,7 +123,7 @@ double Chrf::score(std::span<const int64_t> counts) const {
   return 100 * f_score(precisions / orders_with_ngrams, recalls / orders_with_ngrams);
 }
 
-std::vector<std::pair<std::string, std::string>> Chrf::settings() const {
+Fields Chrf::settings() const {
   return {{"case", options_.lowercase ? "lc" : "mixed"},
           {"eff", options_.eps_smoothing ? "no" : "yes"},
           {"nc", std::to_string(options_.char_order)},

@@ -36,7 +36,7 @@ class Chrf : public Metric {
   std::vector<int64_t> count(std::string_view hypothesis,
                              std::span<const std::string_view> references) const override;
   double score(std::span<const int64_t> counts) const override;
-  std::vector<std::pair<std::string, std::string>> settings() const override;
+  Fields settings() const override;
 
  private:
   ChrfOptions options_;

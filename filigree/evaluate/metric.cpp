@@ -51,10 +51,9 @@ std::vector<int64_t> count_segment(const Metric& metric, std::string_view hypoth
   return metric.count(hypothesis, views);
 }
 
-std::vector<std::pair<std::string, std::string>> signature_fields(
-    const Metric& metric, size_t reference_sets, const std::optional<Resampling>& resampling) {
-  std::vector<std::pair<std::string, std::string>> fields{
-      {"nrefs", std::to_string(reference_sets)}};
+Fields signature_fields(const Metric& metric, size_t reference_sets,
+                        const std::optional<Resampling>& resampling) {
+  Fields fields{{"nrefs", std::to_string(reference_sets)}};
   if (resampling) {
     fields.emplace_back("bs", std::to_string(resampling->samples));
     fields.emplace_back("seed", std::to_string(resampling->seed));
@@ -65,14 +64,18 @@ std::vector<std::pair<std::string, std::string>> signature_fields(
   return fields;
 }
 
-std::string signature(const Metric& metric, size_t reference_sets,
-                      const std::optional<Resampling>& resampling) {
+std::string signature_text(const Fields& fields) {
   std::string text;
-  for (const auto& [key, value] : signature_fields(metric, reference_sets, resampling)) {
+  for (const auto& [key, value] : fields) {
     if (!text.empty()) text += '|';
     text += key + ':' + value;
   }
   return text;
+}
+
+std::string signature(const Metric& metric, size_t reference_sets,
+                      const std::optional<Resampling>& resampling) {
+  return signature_text(signature_fields(metric, reference_sets, resampling));
 }
 
 }  // namespace filigree::evaluate

@@ -19,6 +19,9 @@ using Segments = std::vector<std::string>;
 /// References, one set after the other: references[r][i] is the r-th reference of segment i.
 using References = std::vector<Segments>;
 
+/// The fields of a signature in order: key and value.
+using Fields = std::vector<std::pair<std::string, std::string>>;
+
 /// The counts of each segment: a row-major matrix, one row per segment.
 struct SegmentCounts {
   size_t width = 0;
@@ -46,7 +49,7 @@ class Metric {
   /// What else there is to say about summed counts; may be empty.
   virtual std::string details(std::span<const int64_t> counts) const;
   /// Everything that changes the score, as the fields of the signature.
-  virtual std::vector<std::pair<std::string, std::string>> settings() const = 0;
+  virtual Fields settings() const = 0;
 };
 
 /// Throws Error naming the counts when there is nothing to score, no reference set, or a reference
@@ -67,14 +70,16 @@ struct Resampling {
   uint64_t seed = 12345;
 };
 
-/// The fields of a signature, in order: nrefs, bs and seed where the score was resampled, the
-/// metric's settings, impl, version.
-std::vector<std::pair<std::string, std::string>> signature_fields(
-    const Metric& metric, size_t reference_sets,
-    const std::optional<Resampling>& resampling = std::nullopt);
+/// All fields of a signature: nrefs, bs and seed where the score was resampled, the metric's
+/// settings, impl, version.
+Fields signature_fields(const Metric& metric, size_t reference_sets,
+                        const std::optional<Resampling>& resampling = std::nullopt);
 
 /// The fields as "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|impl:filigree|version:0.1.0": in
 /// sacreBLEU's form, but naming the implementation that computed the score.
+std::string signature_text(const Fields& fields);
+
+/// signature_text of signature_fields.
 std::string signature(const Metric& metric, size_t reference_sets,
                       const std::optional<Resampling>& resampling = std::nullopt);
 

@@ -32,9 +32,9 @@ struct System {
 
 struct MetricResult {
   std::string name;
-  double score = 0;                                            ///< in percent
-  std::string details;                                         ///< see Metric::details
-  std::vector<std::pair<std::string, std::string>> signature;  ///< see signature_fields
+  double score = 0;     ///< in percent
+  std::string details;  ///< see Metric::details
+  Fields signature;     ///< see signature_fields
   std::optional<ConfidenceInterval> confidence = {};
   std::optional<double> p_value = {};  ///< of the paired test against the first system
 };

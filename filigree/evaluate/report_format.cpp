@@ -33,15 +33,6 @@ std::string score_text(const MetricResult& result, const ReportFormat& format) {
   return text;
 }
 
-std::string signature_text(const MetricResult& result) {
-  std::string text;
-  for (const auto& [key, value] : result.signature) {
-    if (!text.empty()) text += '|';
-    text += key + ':' + value;
-  }
-  return text;
-}
-
 // Padding counts code points, since μ and ± are two bytes each.
 size_t width_of(const std::string& text) { return decode_utf8(text).size(); }
 std::string pad(const std::string& text, size_t width) {
@@ -53,7 +44,7 @@ std::string one_system_text(const SystemResult& system, const ReportFormat& form
   std::vector<std::string> names;
   size_t width = 0;
   for (const auto& metric : system.metrics) {
-    names.push_back(metric.name + '|' + signature_text(metric));
+    names.push_back(metric.name + '|' + signature_text(metric.signature));
     width = std::max(width, names.back().size());
   }
   std::string text;
@@ -95,7 +86,7 @@ std::string comparison_text(const Report& report, const ReportFormat& format) {
       "* where p < {}, a difference that chance hardly explains.\n\n",
       kSignificant);
   for (const auto& metric : report.systems[0].metrics) {
-    text += metric.name + '|' + signature_text(metric) + '\n';
+    text += metric.name + '|' + signature_text(metric.signature) + '\n';
   }
   return text;
 }
@@ -103,7 +94,7 @@ std::string comparison_text(const Report& report, const ReportFormat& format) {
 Json metric_json(const MetricResult& result, const ReportFormat& format) {
   Json json{{"name", result.name},
             {"score", rounded(result.score, format)},
-            {"signature", signature_text(result)}};
+            {"signature", signature_text(result.signature)}};
   if (result.confidence) {
     json["confidence_mean"] = rounded(result.confidence->mean, format);
     json["confidence_var"] = rounded(result.confidence->half_width(), format);
@@ -121,7 +112,7 @@ Json comparison_json(const SystemResult& system) {
     values["p_value"] = metric.p_value ? Json(*metric.p_value) : Json();
     values["mean"] = metric.confidence ? Json(metric.confidence->mean) : Json();
     values["ci"] = metric.confidence ? Json(metric.confidence->half_width()) : Json();
-    values["signature"] = signature_text(metric);
+    values["signature"] = signature_text(metric.signature);
   }
   return json;
 }

@@ -1,5 +1,6 @@
 // Unicode text as the metrics see it: code points, white space and lower case as in Python's str,
-// because that is what the published scores were computed with.
+// because that is what the published scores were computed with. Classes and case are those of ICU's
+// version of Unicode; characters added after Python's version may differ.
 #pragma once
 
 #include <string>
