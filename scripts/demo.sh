@@ -5,4 +5,4 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/install-deps.sh
 scripts/build.sh release
-exec build/release/filigree demo "$@"
+exec build/release/bin/filigree demo "$@"

@@ -29,6 +29,30 @@ class Command {
     return set_up(option, Text<T>::kind, [&value] { return Text<T>::print(value); });
   }
 
+  /// An option whose value is one of `words`, each with what it stands for.
+  template <typename T>
+  CLI::Option* choice(const std::string& names, T& value,
+                      std::vector<std::pair<std::string, T>> words,
+                      const std::string& description) {
+    std::vector<std::string> known;
+    for (const auto& [word, meaning] : words) known.push_back(word);
+    CLI::Option* option = app_->add_option_function<std::string>(
+        names,
+        [&value, words](const std::string& text) {
+          for (const auto& [word, meaning] : words) {
+            if (word == text) value = meaning;
+          }
+        },
+        description);
+    one_of(option, std::move(known));
+    return set_up(option, Kind::kText, [&value, words]() -> std::vector<std::string> {
+      for (const auto& [word, meaning] : words) {
+        if (value == meaning) return {word};
+      }
+      return {};
+    });
+  }
+
   /// An option without a value ("true" or "false" in a file).
   CLI::Option* flag(const std::string& names, bool& value, const std::string& description);
 

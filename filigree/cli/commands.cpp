@@ -2,6 +2,12 @@
 
 namespace filigree::cli {
 
-void add_commands(Program& program) {}
+void add_commands(Program& program) {
+  add_demo(program);
+  add_train(program);
+  add_translate(program);
+  add_evaluate(program);
+  add_info(program);
+}
 
 }  // namespace filigree::cli

@@ -8,4 +8,10 @@ namespace filigree::cli {
 /// All of them, in the order of --help.
 void add_commands(Program& program);
 
+void add_demo(Program& program);
+void add_train(Program& program);
+void add_translate(Program& program);
+void add_evaluate(Program& program);
+void add_info(Program& program);
+
 }  // namespace filigree::cli

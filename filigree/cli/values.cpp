@@ -1,10 +1,11 @@
 #include "filigree/cli/values.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
-#include "filigree/cli/suggest.h"
+#include "filigree/base/error.h"
 
 namespace filigree::cli {
 namespace {
@@ -74,6 +75,17 @@ CLI::Option* one_of(CLI::Option* option, std::vector<std::string> words) {
   return option->check([words, expected](const std::string& text) -> std::string {
     if (std::find(words.begin(), words.end(), text) != words.end()) return {};
     return fmt::format("expected {}, got '{}'", expected, text);
+  });
+}
+
+CLI::Option* accepted_by(CLI::Option* option, std::function<void(const std::string&)> parse) {
+  return option->check([parse](const std::string& text) -> std::string {
+    try {
+      parse(text);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return {};
   });
 }
 

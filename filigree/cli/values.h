@@ -5,6 +5,7 @@
 
 #include <concepts>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -83,5 +84,7 @@ CLI::Option* between(CLI::Option* option, double least, double most);
 CLI::Option* above(CLI::Option* option, double bound);
 /// … and for words.
 CLI::Option* one_of(CLI::Option* option, std::vector<std::string> words);
+/// … and for whatever `parse` takes without throwing Error.
+CLI::Option* accepted_by(CLI::Option* option, std::function<void(const std::string&)> parse);
 
 }  // namespace filigree::cli

@@ -1,6 +1,7 @@
 #include "filigree/cli/version.h"
 
 #include <fmt/format.h>
+#include <hwy/detect_targets.h>
 #include <hwy/targets.h>
 #include <torch/version.h>
 
@@ -9,8 +10,9 @@
 namespace filigree::cli {
 
 std::string version_text() {
-  // Highway numbers its targets so that the best one has the lowest bit.
-  const auto targets = hwy::SupportedTargets();
+  // Of the instruction sets that were compiled in and that this machine has, the best one, which
+  // Highway gives the lowest bit.
+  const auto targets = hwy::SupportedTargets() & HWY_TARGETS;
   const auto best = targets & -targets;
   return fmt::format("filigree {}\nLibTorch {}\nSIMD {}\n", version(), TORCH_VERSION,
                      hwy::TargetName(best));

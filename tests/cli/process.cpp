@@ -7,19 +7,11 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <fstream>
-#include <sstream>
 #include <stdexcept>
 #include <thread>
 
 namespace filigree::test {
 namespace {
-
-std::string content(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return text.str();
-}
 
 /// In the child: makes `path` its descriptor `target`.
 void redirect(const std::string& path, int flags, int target) {
@@ -29,22 +21,6 @@ void redirect(const std::string& path, int flags, int target) {
 }
 
 }  // namespace
-
-TemporaryFolder::TemporaryFolder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "filigree-test-XXXXXX").string();
-  if (!mkdtemp(pattern.data())) throw std::runtime_error("cannot make a temporary folder");
-  path_ = pattern;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
-std::string TemporaryFolder::write(const std::string& name, const std::string& text) const {
-  std::ofstream(path_ / name, std::ios::binary) << text;
-  return *this / name;
-}
 
 Process::Process(const std::vector<std::string>& program_and_arguments, const std::string& input,
                  const std::vector<std::string>& environment) {
@@ -75,7 +51,7 @@ void Process::send(int signal) const {
   if (pid_ > 0) kill(pid_, signal);
 }
 
-std::string Process::err() const { return content(folder_ / "err"); }
+std::string Process::err() const { return content_of(folder_ / "err"); }
 
 bool Process::running() {
   if (pid_ > 0 && waitpid(pid_, &status_, WNOHANG) == pid_) pid_ = -1;
@@ -97,7 +73,7 @@ Outcome Process::wait() {
   if (pid_ > 0) waitpid(pid_, &status_, 0);
   pid_ = -1;
   const int code = WIFSIGNALED(status_) ? 128 + WTERMSIG(status_) : WEXITSTATUS(status_);
-  return {code, content(folder_ / "out"), err()};
+  return {code, content_of(folder_ / "out"), err()};
 }
 
 std::vector<std::string> filigree(std::vector<std::string> arguments) {

@@ -3,28 +3,12 @@
 
 #include <sys/types.h>
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "tests/support/temporary_folder.h"
+
 namespace filigree::test {
-
-/// A folder for one test, removed with everything in it at the end.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-  /// The path of a file in the folder.
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-  /// Writes a file into the folder and returns its path.
-  std::string write(const std::string& name, const std::string& content) const;
-
- private:
-  std::filesystem::path path_;
-};
 
 struct Outcome {
   int exit_code;  ///< 128 + signal when a signal ended the program, as a shell says it.

@@ -1,0 +1,148 @@
+// filigree demo: the whole way in minutes, without any data: makes a corpus, trains a small
+// adaptively sparse Transformer on it, translates what was held out, and shows every head.
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "filigree/base/error.h"
+#include "filigree/base/files.h"
+#include "filigree/base/log.h"
+#include "filigree/cli/commands.h"
+#include "filigree/cli/head_table.h"
+#include "filigree/cli/output.h"
+#include "filigree/evaluate/accuracy.h"
+#include "filigree/text/demo_corpus.h"
+#include "filigree/train/trainer.h"
+#include "filigree/translate/translator.h"
+
+namespace filigree::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kSamples = 8;
+
+struct Arguments {
+  fs::path folder = "filigree-demo";
+  text::DemoCorpusOptions corpus;
+  int64_t max_steps = 2500;
+};
+
+fs::path model_folder(const Arguments& a) {
+  return a.folder / ("model-en-" + a.corpus.target_language);
+}
+
+train::TrainOptions training_options(const Arguments& a, int threads) {
+  const fs::path corpus = a.folder / "corpus";
+  const auto files = [&](const char* set) {
+    const text::CorpusSource source = text::demo_files(corpus, set, a.corpus.target_language);
+    return std::vector<fs::path>{source.source, source.target};
+  };
+  train::TrainOptions options;
+  options.model = model_folder(a);
+  options.train_sets = files("train");
+  options.valid_sets = files("valid");
+  options.tokenizer = text::demo_tokenizer_options();
+  options.model_config.encoder_layers = options.model_config.decoder_layers = 2;
+  options.model_config.d_model = 128;
+  options.model_config.d_ff = 256;
+  options.model_config.heads = 4;
+  options.batch_tokens = 2048;
+  options.learning_rate = 0.004;
+  options.warmup_steps = 400;
+  options.exponential_smoothing = 0.003;
+  options.max_steps = a.max_steps;
+  options.valid_every = 500;
+  options.seed = a.corpus.seed;
+  options.threads = threads;
+  return options;
+}
+
+// The validation whose weights were saved as the model's.
+nlohmann::json best_validation(const fs::path& model, int64_t best_step) {
+  for (const std::string& line : read_lines(model / "metrics.jsonl")) {
+    nlohmann::json json = nlohmann::json::parse(line);
+    if (json["type"] == "validation" && json["step"] == best_step) return json;
+  }
+  throw Error("{}: holds no validation of step {}", (model / "metrics.jsonl").string(), best_step);
+}
+
+std::string sample_table(const std::vector<text::SentencePair>& test,
+                         const std::vector<translate::Translation>& translations) {
+  std::string table;
+  for (size_t i = 0; i < std::min<size_t>(kSamples, test.size()); ++i) {
+    const bool right = translations[i].text() == test[i].target;
+    table +=
+        fmt::format("  {}\n  {} {}{}\n", test[i].source, right ? "→" : "✗", translations[i].text(),
+                    right ? "" : "   (should be " + test[i].target + ")");
+  }
+  return table;
+}
+
+void run(const Arguments& a, int threads) {
+  spdlog::info("making the corpus: numbers and dates in words, English to {}",
+               a.corpus.target_language);
+  const text::DemoCorpus corpus = text::make_demo_corpus(a.corpus);
+  text::write_demo_corpus(corpus, a.folder / "corpus");
+
+  const train::TrainOptions options = training_options(a, threads);
+  const train::TrainResult trained = train::train(options);
+
+  spdlog::info("translating {} held-out sentences", corpus.test.size());
+  std::vector<std::string> sources;
+  evaluate::Segments outputs, references;
+  for (const text::SentencePair& pair : corpus.test) {
+    sources.push_back(pair.source);
+    references.push_back(pair.target);
+  }
+  const translate::Translator translator(options.model, {.threads = threads});
+  const std::vector<translate::Translation> translations = translator.translate(sources);
+  for (const auto& translation : translations) outputs.push_back(translation.text());
+
+  const nlohmann::json heads = best_validation(options.model, trained.best_step);
+  const model::ModelConfig config = options.model_config;
+  const auto value = [&heads](const char* what, model::AttentionBlock block, int64_t layer,
+                              int64_t head) {
+    return heads[what][name_of(block)][static_cast<size_t>(layer)][static_cast<size_t>(head)]
+        .get<double>();
+  };
+  write_output(fmt::format("\nHeld-out sentences, none of them seen in training:\n{}\n",
+                           sample_table(corpus.test, translations)));
+  write_output("α of every head, and the share of words that it looks at\n");
+  write_output(head_table(config, [&](model::AttentionBlock block, int64_t layer, int64_t head) {
+    return fmt::format("{:.2f} {:3.0f} %", value("alpha", block, layer, head),
+                       100 * value("density", block, layer, head));
+  }));
+  write_output(fmt::format("\nexact match  {:.1f} % of {} held-out sentences\nmodel        {}\n",
+                           100 * evaluate::exact_match_accuracy(outputs, references),
+                           references.size(), options.model.string()));
+  write_output(fmt::format("try it       echo \"{}\" | filigree translate --model {}\n",
+                           sources.front(), options.model.string()));
+  flush_output();
+}
+
+}  // namespace
+
+void add_demo(Program& program) {
+  const auto a = std::make_shared<Arguments>();
+  Command& command = program.add_command(
+      "demo", "Make a corpus, train a small model on it, translate and show every head: minutes");
+  command.group("Demo");
+  command
+      .option("-o,--output", a->folder,
+              "Folder for the corpus and the model; a training in it goes on")
+      ->type_name("DIR");
+  one_of(command.option("--target-language", a->corpus.target_language,
+                        "Translate English numbers and dates to: de, ja or ro"),
+         {"de", "ja", "ro"});
+  at_least(command.option("--train-size", a->corpus.train_size, "Pairs to train on"), 100);
+  at_least(command.option("--max-steps", a->max_steps, "Updates"), 1);
+  at_least(command.option("--seed", a->corpus.seed, "Seed of everything random"), 0);
+  command.add_threads_option();
+  command.action([a, &command] { run(*a, command.threads()); });
+}
+
+}  // namespace filigree::cli

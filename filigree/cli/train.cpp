@@ -1,0 +1,206 @@
+// filigree train: every field of TrainOptions as an option.
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "filigree/cli/commands.h"
+#include "filigree/train/trainer.h"
+
+namespace filigree::cli {
+namespace {
+
+using model::Transform;
+using train::TrainOptions;
+
+/// The options, and those that change several fields or override each other.
+struct Arguments {
+  TrainOptions options;
+  std::string preset = "tiny";
+  std::optional<int64_t> encoder_layers, decoder_layers, d_model, d_ff, heads;
+  Transform attention = model::AttentionTransform{}.transform;
+  std::optional<Transform> encoder_attention, cross_attention, decoder_attention;
+  double alpha = model::AttentionTransform{}.alpha;
+  std::vector<double> alpha_range = {model::AttentionTransform{}.alpha_min,
+                                     model::AttentionTransform{}.alpha_max};
+  bool separate_vocabularies = false, untied_embeddings = false, post_norm = false;
+  bool no_valid_translations = false;
+};
+
+template <typename T>
+std::vector<std::pair<std::string, T>> transforms() {
+  std::vector<std::pair<std::string, T>> words;
+  for (const Transform transform :
+       {Transform::kSoftmax, Transform::kSparsemax, Transform::kEntmax15, Transform::kEntmax,
+        Transform::kAdaptive}) {
+    words.emplace_back(to_string(transform), transform);
+  }
+  return words;
+}
+
+TrainOptions options_from(const Arguments& a, int threads) {
+  TrainOptions options = a.options;
+  model::ModelConfig& config = options.model_config;
+  model::apply_preset(config, a.preset);
+  config.encoder_layers = a.encoder_layers.value_or(config.encoder_layers);
+  config.decoder_layers = a.decoder_layers.value_or(config.decoder_layers);
+  config.d_model = a.d_model.value_or(config.d_model);
+  config.d_ff = a.d_ff.value_or(config.d_ff);
+  config.heads = a.heads.value_or(config.heads);
+  config.pre_norm = !a.post_norm;
+  config.tied_embeddings = !a.untied_embeddings;
+  config.shared_vocabulary = !a.separate_vocabularies && options.vocabs.size() < 2;
+  const auto transform = [&a](const std::optional<Transform>& own) {
+    return model::AttentionTransform{.transform = own.value_or(a.attention),
+                                     .alpha = a.alpha,
+                                     .alpha_min = a.alpha_range[0],
+                                     .alpha_max = a.alpha_range[1]};
+  };
+  config.encoder_attention = transform(a.encoder_attention);
+  config.cross_attention = transform(a.cross_attention);
+  config.decoder_attention = transform(a.decoder_attention);
+  options.translate_valid_set = !a.no_valid_translations;
+  options.threads = threads;
+  return options;
+}
+
+void add_data_options(Command& command, TrainOptions& o) {
+  command.group("Data");
+  command.require(command
+                      .option("-m,--model", o.model,
+                              "Model directory; training goes on from the checkpoint in it, if any")
+                      ->type_name("DIR"));
+  command.require(command
+                      .option("-t,--train-sets", o.train_sets,
+                              "Training text, a sentence a line, may be gzip; several corpora: "
+                              "SOURCE TARGET SOURCE TARGET …")
+                      ->type_name("SOURCE TARGET..."));
+  command.option("--valid-sets", o.valid_sets, "Validation text, which chooses the best weights")
+      ->type_name("SOURCE TARGET");
+  command.flag("--tsv", o.tsv, "Every set is one file of lines SOURCE<tab>TARGET");
+  command.option("--corpus-weights", o.corpus_weights,
+                 "How often each training corpus is seen in an epoch (default: once)");
+  command.flag("--drop-bad-lines", o.drop_bad_lines,
+               "Leave out lines that are not UTF-8 instead of stopping");
+  at_least(command.option("--max-length", o.max_length,
+                          "Training pairs with more pieces on a side are left out"),
+           1);
+}
+
+void add_vocabulary_options(Command& command, Arguments& a) {
+  TrainOptions& o = a.options;
+  command.group("Vocabulary");
+  command
+      .option("--vocabs", o.vocabs,
+              "SentencePiece models to use: one for both languages, or two; otherwise they are "
+              "trained on the training text")
+      ->type_name("FILE [FILE]");
+  command.option("--vocab-size", o.tokenizer.vocab_size, "Pieces, special ones included");
+  one_of(command.option("--vocab-type", o.tokenizer.model_type, "bpe or unigram"),
+         {"bpe", "unigram"});
+  command.flag("--separate-vocabularies", a.separate_vocabularies,
+               "A vocabulary and an embedding for each language");
+  command.flag("--byte-fallback", o.tokenizer.byte_fallback,
+               "Unknown characters become their bytes, not <unk>");
+  between(command.option("--character-coverage", o.tokenizer.character_coverage,
+                         "Share of the text's characters that become pieces"),
+          0.9, 1);
+  command.option("--normalization", o.tokenizer.normalization,
+                 "SentencePiece's rule: nmt_nfkc, nfkc, identity, …");
+}
+
+void add_model_options(Command& command, Arguments& a) {
+  command.group("Model");
+  one_of(command.option("--preset", a.preset,
+                        "Layers, widths, heads: tiny, small, base or big; the next five override"),
+         {"tiny", "small", "base", "big"});
+  at_least(command.option("--encoder-layers", a.encoder_layers, "Encoder layers"), 1);
+  at_least(command.option("--decoder-layers", a.decoder_layers, "Decoder layers"), 1);
+  at_least(command.option("--d-model", a.d_model, "Width of the model"), 2);
+  at_least(command.option("--d-ff", a.d_ff, "Width inside the feed-forward layers"), 1);
+  at_least(command.option("--heads", a.heads, "Attention heads"), 1);
+  command.flag("--post-norm", a.post_norm, "Layer norm after the residual instead of before");
+  command.flag("--untied-embeddings", a.untied_embeddings,
+               "An output layer of its own, not the target embedding");
+
+  command.group("Attention");
+  command.choice("--attention", a.attention, transforms<Transform>(),
+                 "Scores to weights: softmax, sparsemax, entmax15, entmax (α of --alpha) or "
+                 "adaptive (α learned for every head)");
+  const auto words = transforms<std::optional<Transform>>();
+  command.choice("--encoder-attention", a.encoder_attention, words, "For the encoder alone");
+  command.choice("--cross-attention", a.cross_attention, words, "For cross attention alone");
+  command.choice("--decoder-attention", a.decoder_attention, words,
+                 "For the decoder's self-attention alone");
+  at_least(command.option("--alpha", a.alpha, "α of the entmax transform"), 1);
+  at_least(command.option("--alpha-range", a.alpha_range, "Range of a learned α")->expected(2), 1);
+}
+
+void add_optimisation_options(Command& command, TrainOptions& o) {
+  command.group("Optimisation");
+  above(command.option("--learning-rate", o.learning_rate, "Peak of the learning rate"), 0);
+  command.choice("--schedule", o.schedule,
+                 {{"inverse-sqrt", train::Schedule::kInverseSqrt},
+                  {"noam", train::Schedule::kNoam},
+                  {"constant", train::Schedule::kConstant}},
+                 "Of the learning rate: inverse-sqrt, noam or constant, each after a warm-up");
+  at_least(command.option("--warmup-steps", o.warmup_steps, "Updates of linear warm-up"), 0);
+  command.option("--adam-beta1", o.adam_beta1, "Adam's decay of the gradient");
+  command.option("--adam-beta2", o.adam_beta2, "Adam's decay of its square");
+  command.option("--adam-epsilon", o.adam_epsilon, "Adam's smallest denominator");
+  at_least(command.option("--clip-norm", o.clip_norm, "Longest gradient; 0: any"), 0);
+  command.option("--label-smoothing", o.label_smoothing, "Share of the target's probability");
+  command.option("--dropout", o.dropout, "On embeddings and residual branches");
+  command.option("--attention-dropout", o.attention_dropout, "On attention weights");
+  at_least(command.option("--batch-tokens", o.batch_tokens, "Target tokens in a batch"), 1);
+  at_least(command.option("--accumulate", o.accumulate, "Batches per update"), 1);
+  command.option("--exponential-smoothing", o.exponential_smoothing,
+                 "Weight of the newest update in an average that is validated and saved instead "
+                 "of the weights; 0: none");
+  at_least(command.option("--seed", o.seed, "Seed of everything random"), 0);
+  command.add_threads_option();
+}
+
+void add_progress_options(Command& command, Arguments& a) {
+  TrainOptions& o = a.options;
+  command.group("Length of the training (0: no such limit)");
+  at_least(command.option("--max-steps", o.max_steps, "Updates, counted over all runs"), 0);
+  at_least(command.option("--max-epochs", o.max_epochs, "Passes over the training text"), 0);
+  at_least(command.option("--patience", o.patience, "Validations without a better score"), 0);
+  command.choice("--stopping-metric", o.stopping_metric,
+                 {{"loss", train::StoppingMetric::kLoss},
+                  {"bleu", train::StoppingMetric::kBleu},
+                  {"chrf", train::StoppingMetric::kChrf}},
+                 "What chooses the best weights: loss, bleu or chrf");
+
+  command.group("Reports, validations, checkpoints");
+  at_least(command.option("--report-every", o.report_every, "Updates between reports"), 1);
+  at_least(command.option("--valid-every", o.valid_every, "Updates between validations"), 1);
+  at_least(command.option("--save-every", o.save_every,
+                          "Updates between checkpoints; 0: one at every validation"),
+           0);
+  at_least(command.option("--keep-last", o.keep_last, "Checkpoints to keep"), 1);
+  at_least(command.option("--beam-size", o.beam_size,
+                          "Of the validation's translations, and the model's default"),
+           1);
+  command.option("--length-penalty", o.length_penalty, "Likewise");
+  command.flag("--no-valid-translations", a.no_valid_translations,
+               "Validate by loss alone; needs --stopping-metric loss");
+}
+
+}  // namespace
+
+void add_train(Program& program) {
+  const auto a = std::make_shared<Arguments>();
+  Command& command = program.add_command(
+      "train", "Train a translation model on parallel text, or go on with a training");
+  add_data_options(command, a->options);
+  add_vocabulary_options(command, *a);
+  add_model_options(command, *a);
+  add_optimisation_options(command, a->options);
+  add_progress_options(command, *a);
+  command.action([a, &command] { train::train(options_from(*a, command.threads())); });
+}
+
+}  // namespace filigree::cli
