@@ -28,7 +28,7 @@ constexpr int kSamples = 8;
 struct Arguments {
   fs::path folder = "filigree-demo";
   text::DemoCorpusOptions corpus;
-  int64_t max_steps = 2500;
+  int64_t max_steps = 1000;
 };
 
 fs::path model_folder(const Arguments& a) {
