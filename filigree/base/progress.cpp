@@ -36,7 +36,8 @@ std::string format_duration(double seconds) {
 
 bool ProgressBar::on_terminal() { return isatty(STDERR_FILENO) == 1; }
 
-ProgressBar::ProgressBar(int64_t total) : total_(total), started_(now_seconds()) {}
+ProgressBar::ProgressBar(int64_t total, int64_t done)
+    : total_(total), done_before_(done), started_(now_seconds()) {}
 
 ProgressBar::~ProgressBar() { clear(); }
 
@@ -46,17 +47,21 @@ void ProgressBar::update(int64_t done, const std::string& text) {
   last_drawn_ = now;
   std::string line;
   if (total_ > 0) {
-    const double share = std::clamp(static_cast<double>(done) / static_cast<double>(total_), 0.0, 1.0);
+    const double share =
+        std::clamp(static_cast<double>(done) / static_cast<double>(total_), 0.0, 1.0);
     const int filled = static_cast<int>(share * kBarWidth);
     for (int i = 0; i < kBarWidth; ++i) line += i < filled ? "█" : "░";
     line += fmt::format(" {:3.0f} % {}", 100 * share, text);
-    if (share > 0) line += "  " + format_duration((now - started_) * (1 - share) / share) + " left";
+    if (done > done_before_) {
+      const double rate = static_cast<double>(done - done_before_) / (now - started_);
+      line += fmt::format("  {} left", format_duration(static_cast<double>(total_ - done) / rate));
+    }
   } else {
     line = text;
   }
   // The bar's characters take three bytes each, hence the allowance when cutting to the width.
-  const size_t limit = static_cast<size_t>(std::max(20, terminal_width() - 1)) +
-                       (total_ > 0 ? 2 * kBarWidth : 0);
+  const size_t limit =
+      static_cast<size_t>(std::max(20, terminal_width() - 1)) + (total_ > 0 ? 2 * kBarWidth : 0);
   if (line.size() > limit) line.resize(limit);
   fmt::print(stderr, "\r\033[K{}", line);
   std::fflush(stderr);

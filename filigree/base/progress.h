@@ -9,9 +9,9 @@ namespace filigree {
 
 class ProgressBar {
  public:
-  /// total: the amount of work, or 0 when it is not known. Draws only when standard error is a
-  /// terminal.
-  explicit ProgressBar(int64_t total);
+  /// total: the amount of work, or 0 when it is not known; done: how much of it an earlier run has
+  /// done. Draws only when standard error is a terminal.
+  explicit ProgressBar(int64_t total, int64_t done = 0);
   ~ProgressBar();
 
   /// Redraws at most ten times a second: a bar, the share done, `text`, and the time left.
@@ -21,7 +21,7 @@ class ProgressBar {
   static bool on_terminal();
 
  private:
-  int64_t total_;
+  int64_t total_, done_before_;
   double started_, last_drawn_ = 0;
   bool drawn_ = false;
 };

@@ -38,6 +38,19 @@ std::string grouped(int64_t number) {
   return text;
 }
 
+// Weights without a checkpoint to go on from are somebody's model: training anew must not lose
+// them.
+void keep_older_weights(const std::filesystem::path& directory) {
+  const auto weights = directory / model::kWeightsFile;
+  std::error_code ignored;
+  if (!std::filesystem::exists(weights, ignored)) return;
+  auto kept = weights;
+  kept += ".old";
+  std::filesystem::rename(weights, kept);
+  spdlog::warn("{}: has weights but no checkpoint; training begins anew and keeps them as {}",
+               directory.string(), kept.filename().string());
+}
+
 class Trainer {
  public:
   explicit Trainer(TrainOptions options);
@@ -59,7 +72,7 @@ class Trainer {
 
   bool limit_reached() const;
   bool out_of_patience() const;
-  int64_t total_steps() const;
+  int64_t planned_steps() const;
   double epoch() const;
   int64_t save_every() const {
     return options_.save_every > 0 ? options_.save_every : options_.valid_every;
@@ -81,6 +94,7 @@ class Trainer {
   std::optional<ProgressBar> bar_;
 
   std::vector<std::vector<int32_t>> batches_;  ///< of the current epoch
+  int64_t total_steps_ = 0;                    ///< 0 when only the validation set will tell
   int64_t saved_step_ = -1;
   int bad_steps_ = 0;
   // Since the last report.
@@ -113,6 +127,7 @@ Trainer::Trainer(TrainOptions options)
   if (resuming) resume();
   metrics_.emplace(options_.model / "metrics.jsonl", progress_.step);
   workers_.emplace(*model_, threads_);
+  total_steps_ = planned_steps();
   log_summary();
 }
 
@@ -128,6 +143,7 @@ void Trainer::prepare_model(bool resuming) {
   }
   model_.emplace(config);
   if (resuming) return;
+  keep_older_weights(options_.model);
   model_->initialise(combine(options_.seed, kInitialisation));
   model::save_model_files(options_.model, config, *tokenizers_);
   translate::GenerationConfig generation;
@@ -165,12 +181,11 @@ void Trainer::log_summary() const {
                grouped(model_->parameters().count()),
                grouped(corpus_.target_tokens() + corpus_.size()), threads_,
                threads_ == 1 ? "" : "s");
-  const int64_t total = total_steps();
-  if (total > 0 && options_.warmup_steps >= total) {
+  if (total_steps_ > 0 && options_.warmup_steps >= total_steps_) {
     spdlog::warn(
         "--warmup-steps {} is not less than the {} steps of this training: the learning rate "
         "never reaches its peak",
-        options_.warmup_steps, total);
+        options_.warmup_steps, total_steps_);
   }
 }
 
@@ -181,8 +196,7 @@ double Trainer::epoch() const {
               : static_cast<double>(progress_.batch) / static_cast<double>(batches_.size()));
 }
 
-// 0 when only the validation set will tell.
-int64_t Trainer::total_steps() const {
+int64_t Trainer::planned_steps() const {
   int64_t total = options_.max_steps;
   if (options_.max_epochs > 0) {
     const auto per_epoch = static_cast<int64_t>(
@@ -287,13 +301,13 @@ void Trainer::report() {
                          static_cast<double>(recent_.tokens) / recent_seconds_};
   metrics_->write(r);
   bar_->clear();
-  const int64_t total = total_steps();
   const double seconds_per_step = recent_seconds_ / static_cast<double>(recent_steps_);
   spdlog::info(
       "step {:6}  epoch {:6.2f}  loss {:.4f}  rate {:.3g}  {:.0f} tokens/s{}", r.step, r.epoch,
       r.loss, r.learning_rate, r.tokens_per_second,
-      total > 0
-          ? "  " + format_duration(seconds_per_step * static_cast<double>(total - r.step)) + " left"
+      total_steps_ > 0
+          ? "  " + format_duration(seconds_per_step * static_cast<double>(total_steps_ - r.step)) +
+                " left"
           : "");
   recent_ = {};
   recent_seconds_ = recent_norms_ = 0;
@@ -334,7 +348,7 @@ void Trainer::save() {
 
 TrainResult Trainer::run() {
   const SignalGuard signals;
-  bar_.emplace(total_steps());
+  bar_.emplace(total_steps_, progress_.step);
   while (!limit_reached() && !out_of_patience()) {
     train_one_update();
     bar_->update(progress_.step, fmt::format("step {}  epoch {:.2f}", progress_.step, epoch()));

@@ -117,6 +117,16 @@ TEST(Trainer, RefusesToGoOnWithAnotherArchitecture) {
   EXPECT_THROW(train(options), Error);
 }
 
+TEST(Trainer, WeightsWithoutACheckpointAreKept) {
+  const TemporaryFolder folder;
+  TrainOptions options = toy_options(folder);
+  std::filesystem::create_directories(options.model);
+  write_file(options.model / "model.safetensors", "precious");
+  train(options);
+  EXPECT_EQ(content_of(options.model / "model.safetensors.old"), "precious");
+  EXPECT_NO_THROW(model::load_model(options.model));
+}
+
 TEST(Trainer, ACorpusSmallerThanABatchIsOneBatch) {
   const TemporaryFolder folder;
   TrainOptions options = toy_options(folder);
