@@ -87,12 +87,13 @@ std::function<double()> initialiser(const ParameterSpec& spec, Random& random) {
     const double deviation = 1 / std::sqrt(static_cast<double>(spec.shape[1]));
     return [&random, deviation] { return deviation * normal(random); };
   }
-  // Joined projections are as many matrices of [D, D]: each gets the bound of its own.
-  const double out = static_cast<double>(ends_with(spec.name, ".qkv.weight") ||
-                                                 ends_with(spec.name, ".key_value.weight")
-                                             ? spec.shape[1]
-                                             : spec.shape[0]);
-  const double bound = std::sqrt(6.0 / (out + static_cast<double>(spec.shape[1])));
+  // Small queries and keys, so that scores start small and sparse attention starts dense: heads
+  // that see few words from the start learn slowly.
+  const bool before_attention = ends_with(spec.name, ".qkv.weight") ||
+                                ends_with(spec.name, ".query.weight") ||
+                                ends_with(spec.name, ".key_value.weight");
+  const double gain = before_attention ? std::numbers::sqrt2 / 2 : 1;
+  const double bound = gain * std::sqrt(6.0 / static_cast<double>(spec.shape[0] + spec.shape[1]));
   return [&random, bound] { return bound * (2 * random.uniform() - 1); };
 }
 

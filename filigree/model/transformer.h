@@ -87,7 +87,8 @@ class Transformer {
   /// Parameters of the same config, for example a replica for another thread.
   Transformer(const ModelConfig& config, Parameters parameters);
 
-  /// Xavier-uniform matrices, embeddings N(0, 1/D), α logits N(0, 1); a function of the seed alone.
+  /// Xavier-uniform matrices (gain 1/√2 for queries, keys and values), embeddings N(0, 1/D), α
+  /// logits N(0, 1); a function of the seed alone.
   void initialise(uint64_t seed);
 
   /// source [S tokens] → memory [S, D].

@@ -74,6 +74,30 @@ TEST(Transformer, EveryTransformTrainsWithoutLearnedAlpha) {
   }
 }
 
+TEST(Transformer, GradientsInFloatEqualThoseInDouble) {
+  ModelConfig config = small_config();
+  config.d_model = 32;
+  config.heads = 4;
+  Transformer wide(config, at::kDouble), narrow(config);
+  wide.initialise(4);
+  narrow.initialise(4);
+  const Sequences source = sequences_of({3, 12, 7}), target = sequences_of({9, 2, 14});
+  const ForwardOptions options{.dropout = 0.1, .attention_dropout = 0.1, .dropout_key = 8};
+  for (Transformer* model : {&wide, &narrow}) {
+    model->parameters().require_gradients();
+    loss_of(*model, source, target, options).backward();
+  }
+  const at::Tensor expected = wide.parameters().gradients();
+  const at::Tensor error = narrow.parameters().gradients().to(at::kDouble) - expected;
+  EXPECT_LT(error.norm().item<double>(), 1e-4 * expected.norm().item<double>());
+  for (const ParameterSpec& spec : wide.parameters().specs()) {
+    if (spec.name.find("alpha") == std::string::npos) continue;
+    const at::Tensor a = narrow.parameters()[spec.name].grad().to(at::kDouble);
+    const at::Tensor b = wide.parameters()[spec.name].grad();
+    EXPECT_LT((a - b).abs().max().item<double>(), 1e-3 * b.abs().max().item<double>()) << spec.name;
+  }
+}
+
 TEST(Transformer, ASentenceDoesNotKnowTheOthersInItsBatch) {
   Transformer model(small_config());
   model.initialise(1);
