@@ -57,8 +57,13 @@ CLI::Option* Command::flag(const std::string& names, bool& value, const std::str
   return option;
 }
 
+void Command::require(CLI::Option* option) {
+  option->description(option->get_description() + " (required)");
+  required_.push_back(option);
+}
+
 void Command::add_threads_option() {
-  at_least(option("--threads", threads_, "CPU threads (default: all usable cores)"), 1);
+  at_least(option("--threads", threads_, "CPU threads [all usable cores]"), 1);
 }
 
 int Command::threads() const {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "filigree/cli/config_file.h"
+#include "filigree/cli/help.h"
 #include "filigree/cli/values.h"
 
 namespace filigree::cli {
@@ -57,7 +58,7 @@ class Command {
   CLI::Option* flag(const std::string& names, bool& value, const std::string& description);
 
   /// The command cannot run without this option. Checked after the file is read, which may give it.
-  void require(CLI::Option* option) { required_.push_back(option); }
+  void require(CLI::Option* option);
 
   /// Adds --threads; threads() is its value or, by default, OMP_NUM_THREADS or all usable cores.
   void add_threads_option();
@@ -69,7 +70,7 @@ class Command {
   const std::string& name() const { return app_->get_name(); }
   /// Whether the command line named this command.
   bool parsed() const { return app_->parsed(); }
-  std::string help() const { return app_->help("filigree"); }
+  std::string help() const { return help_text(*app_, "filigree " + name()); }
 
   /// Takes the options from the file, checks them, and runs the action.
   /// Throws UsageError naming the option, or the file and the line, and what the action throws.

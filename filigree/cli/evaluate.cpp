@@ -54,12 +54,12 @@ void add_evaluate(Program& program) {
                       .option("-r,--ref", a->references,
                               "Reference translations, one a line; several files are several "
                               "references of each line")
-                      ->type_name("FILE..."));
+                      ->type_name("FILE ..."));
   command
       .option("-i,--hyp", a->hypotheses,
               "Translations to score, - for standard input; several files are systems compared "
               "with the first by a paired bootstrap test")
-      ->type_name("FILE...");
+      ->type_name("FILE ...");
 
   command.group("Metrics");
   one_of(command.option("-m,--metrics", a->options.metrics, "Any of bleu, chrf and chrf++"),

@@ -14,11 +14,9 @@
 namespace filigree::cli {
 
 Program::Program()
-    : app_("Filigree trains and runs translation models whose attention is adaptively sparse.",
-           "filigree") {
-  app_.footer("\"filigree COMMAND --help\" explains a command.");
-  app_.set_help_flag("-h,--help", "Print this help and exit");
-  app_.add_flag("--version", version_, "Print the version and exit");
+    : app_("Trains and runs translation models whose attention is adaptively sparse.", "filigree") {
+  app_.set_help_flag("-h,--help", "Print this help and exit")->group("General");
+  app_.add_flag("--version", version_, "Print the version and exit")->group("General");
   // Not CLI11's own checks, so that unknown words get a line with a suggestion.
   app_.allow_extras();
   app_.require_subcommand(0, 1);
@@ -51,7 +49,7 @@ void Program::run(int argc, char** argv) {
   } catch (const CLI::CallForHelp&) {
     const auto command =
         std::find_if(commands_.begin(), commands_.end(), [](const auto& c) { return c->parsed(); });
-    write_output(command == commands_.end() ? app_.help() : (*command)->help());
+    write_output(command == commands_.end() ? help_text(app_, "filigree") : (*command)->help());
     return;
   } catch (const CLI::ParseError& error) {
     const auto command =

@@ -75,12 +75,12 @@ void add_data_options(Command& command, TrainOptions& o) {
                       .option("-t,--train-sets", o.train_sets,
                               "Training text, a sentence a line, may be gzip; several corpora: "
                               "SOURCE TARGET SOURCE TARGET …")
-                      ->type_name("SOURCE TARGET..."));
+                      ->type_name("SOURCE TARGET ..."));
   command.option("--valid-sets", o.valid_sets, "Validation text, which chooses the best weights")
       ->type_name("SOURCE TARGET");
   command.flag("--tsv", o.tsv, "Every set is one file of lines SOURCE<tab>TARGET");
   command.option("--corpus-weights", o.corpus_weights,
-                 "How often each training corpus is seen in an epoch (default: once)");
+                 "How often each training corpus is seen in an epoch [once]");
   command.flag("--drop-bad-lines", o.drop_bad_lines,
                "Leave out lines that are not UTF-8 instead of stopping");
   at_least(command.option("--max-length", o.max_length,
@@ -134,7 +134,10 @@ void add_model_options(Command& command, Arguments& a) {
   command.choice("--decoder-attention", a.decoder_attention, words,
                  "For the decoder's self-attention alone");
   at_least(command.option("--alpha", a.alpha, "α of the entmax transform"), 1);
-  at_least(command.option("--alpha-range", a.alpha_range, "Range of a learned α")->expected(2), 1);
+  at_least(command.option("--alpha-range", a.alpha_range, "Range of a learned α")
+               ->expected(2)
+               ->type_name("MIN MAX"),
+           1);
 }
 
 void add_optimisation_options(Command& command, TrainOptions& o) {
@@ -144,7 +147,7 @@ void add_optimisation_options(Command& command, TrainOptions& o) {
                  {{"inverse-sqrt", train::Schedule::kInverseSqrt},
                   {"noam", train::Schedule::kNoam},
                   {"constant", train::Schedule::kConstant}},
-                 "Of the learning rate: inverse-sqrt, noam or constant, each after a warm-up");
+                 "Learning rate: inverse-sqrt, noam or constant, each after a warm-up");
   at_least(command.option("--warmup-steps", o.warmup_steps, "Updates of linear warm-up"), 0);
   command.option("--adam-beta1", o.adam_beta1, "Adam's decay of the gradient");
   command.option("--adam-beta2", o.adam_beta2, "Adam's decay of its square");
