@@ -34,7 +34,10 @@ const SubwordLibrary& open_library() {
     if (!fs::exists(file, ignored)) continue;
     void* const handle = dlopen(file.c_str(), open_flags());
     if (!handle) throw Error("{}: cannot load: {}", file.string(), dlerror());
-    return *static_cast<const SubwordLibrary*>(dlsym(handle, "filigree_subword_library"));
+    const void* const library = dlsym(handle, "filigree_subword_library");
+    if (!library)
+      throw Error("{}: is not Filigree's module; install Filigree again", file.string());
+    return *static_cast<const SubwordLibrary*>(library);
   }
   throw Error("{}: not found beside the program nor in {}; install Filigree again",
               FILIGREE_MODULE_NAME, FILIGREE_MODULE_INSTALLED);
