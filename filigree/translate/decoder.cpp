@@ -6,7 +6,6 @@
 #include <cmath>
 #include <utility>
 
-#include "filigree/text/tokenizer.h"
 #include "filigree/translate/row_attention.h"
 
 namespace filigree::translate {
@@ -29,13 +28,8 @@ at::Tensor residual(bool pre_norm, const model::LayerNorm& norm, const at::Tenso
 
 }  // namespace
 
-model::Sequences pack_sources(const std::vector<std::span<const int>>& sources) {
-  return model::pack(sources, -1, text::kEos);
-}
-
-Decoder::Decoder(const model::Transformer& model, const std::vector<std::span<const int>>& sources,
-                 bool allow_unk)
-    : model_(model), allow_unk_(allow_unk), source_(pack_sources(sources)) {
+Decoder::Decoder(const model::Transformer& model, const std::vector<std::span<const int>>& sources)
+    : model_(model), source_(model::pack(sources, -1, model.config().source_eos)) {
   const torch::NoGradGuard no_grad;
   const at::Tensor memory = model.encode(source_);
   TORCH_CHECK(memory.scalar_type() == at::kFloat, "decoding needs a float32 model");
@@ -48,11 +42,8 @@ Decoder::Decoder(const model::Transformer& model, const std::vector<std::span<co
 }
 
 TargetVocabulary Decoder::vocabulary() const {
-  TargetVocabulary vocabulary{
-      static_cast<int>(model_.config().target_vocabulary), text::kBos, text::kEos, {}};
-  vocabulary.suppressed = {text::kPad, text::kBos};
-  if (!allow_unk_) vocabulary.suppressed.push_back(text::kUnk);
-  return vocabulary;
+  const model::ModelConfig& config = model_.config();
+  return {static_cast<int>(config.target_vocabulary), config.target_bos, config.target_eos};
 }
 
 void Decoder::follow_parents(std::span<const SearchRow> rows) {

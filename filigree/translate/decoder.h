@@ -13,15 +13,12 @@
 
 namespace filigree::translate {
 
-/// The source side as the model is trained on it: packed, with </s> behind every sentence.
-model::Sequences pack_sources(const std::vector<std::span<const int>>& sources);
-
 class Decoder : public StepFunction {
  public:
-  /// Encodes the sources (ids without <s> and </s>) and projects them to the cross-attention's keys
-  /// and values. The model (float32) must outlive the decoder and must not change meanwhile.
-  Decoder(const model::Transformer& model, const std::vector<std::span<const int>>& sources,
-          bool allow_unk = false);
+  /// Encodes the sources (ids without </s>, which it adds) and projects them to the
+  /// cross-attention's keys and values. The model (float32) must outlive the decoder and must not
+  /// change meanwhile.
+  Decoder(const model::Transformer& model, const std::vector<std::span<const int>>& sources);
 
   TargetVocabulary vocabulary() const override;
   void step(std::span<const SearchRow> rows, float* log_probabilities) override;
@@ -40,7 +37,6 @@ class Decoder : public StepFunction {
                               std::span<const SearchRow> rows);
 
   const model::Transformer& model_;
-  bool allow_unk_;
   model::Sequences source_;
   std::vector<Layer> layers_;
   /// lineage_[r][t]: the row that held hypothesis r's token in step t. Hypotheses with a common

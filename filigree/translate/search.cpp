@@ -62,7 +62,8 @@ class SentenceSearch {
       float* row = scores + static_cast<int64_t>(i) * vocabulary_.size;
       bool numbers = true;
       if (length_ < max_length_) {
-        for (const int token : vocabulary_.suppressed) row[token] = kMinusInfinity;
+        row[vocabulary_.start] = kMinusInfinity;
+        for (const int token : options_.suppressed) row[token] = kMinusInfinity;
         if (length_ < min_length_) row[vocabulary_.end] = kMinusInfinity;
         numbers = best.offer_row(i, live_[i].log_probability, row, vocabulary_.size);
       } else {
@@ -172,6 +173,12 @@ std::vector<std::vector<Hypothesis>> beam_search(StepFunction& step,
                                                  const SearchOptions& options) {
   options.check();
   const TargetVocabulary vocabulary = step.vocabulary();
+  for (const int token : options.suppressed) {
+    if (token < 0 || token >= vocabulary.size) {
+      throw UsageError("suppressed token {} is outside the vocabulary of {}", token,
+                       vocabulary.size);
+    }
+  }
   std::vector<SentenceSearch> sentences;
   for (const int length : source_lengths) sentences.emplace_back(length, options, vocabulary);
 

@@ -23,7 +23,9 @@ struct SearchOptions {
   double max_length_factor = 2.0;
   int max_length_offset = 10;
   int min_length = 0;      ///< shortest output, without the end token
-  bool allow_unk = false;  ///< whether an output may hold <unk>
+  bool allow_unk = false;  ///< whether outputs may hold <unk>; see suppress_special_tokens()
+  /// Tokens that no output holds, besides the start token. Not part of generation_config.json.
+  std::vector<int> suppressed;
 
   /// Throws UsageError naming the first option that is out of range.
   void check() const;
@@ -33,9 +35,8 @@ struct SearchOptions {
 /// The tokens of the output side.
 struct TargetVocabulary {
   int size = 0;
-  int start = 0;                ///< what the first step is given as its previous token
-  int end = 0;                  ///< ends an output
-  std::vector<int> suppressed;  ///< never part of an output: padding, the start token
+  int start = 0;  ///< what the first step is given as its previous token; never part of an output
+  int end = 0;    ///< ends an output
 };
 
 /// One live hypothesis, as a step function sees it.

@@ -42,7 +42,7 @@ std::vector<std::vector<size_t>> make_batches(const Sources& sources, const Batc
 std::vector<std::vector<Hypothesis>> translate_batch(const model::Transformer& model,
                                                      const Sources& sources,
                                                      const SearchOptions& search) {
-  Decoder decoder(model, sources, search.allow_unk);
+  Decoder decoder(model, sources);
   std::vector<int> lengths;
   for (const auto& source : sources) lengths.push_back(static_cast<int>(source.size()));
   return beam_search(decoder, lengths, search);
@@ -54,6 +54,11 @@ void BatchOptions::check() const {
   if (threads < 1) throw UsageError("threads {} is too small", threads);
   if (mini_batch < 1) throw UsageError("mini-batch {} is too small", mini_batch);
   if (mini_batch_words < 1) throw UsageError("mini-batch-words {} is too small", mini_batch_words);
+}
+
+void suppress_special_tokens(SearchOptions& options, const text::Tokenizer& target) {
+  options.suppressed.push_back(target.pad());
+  if (!options.allow_unk) options.suppressed.push_back(target.unk());
 }
 
 std::vector<std::vector<Hypothesis>> translate_ids(const model::Transformer& model,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "filigree/model/transformer.h"
+#include "filigree/text/tokenizer.h"
 #include "filigree/translate/search.h"
 
 namespace filigree::translate {
@@ -18,6 +19,9 @@ struct BatchOptions {
   /// Throws UsageError naming the first option that is out of range.
   void check() const;
 };
+
+/// Suppresses the tokenizer's <pad> and, unless the options allow it, <unk>.
+void suppress_special_tokens(SearchOptions& options, const text::Tokenizer& target);
 
 /// The n-best translations of every sentence, in order and independent of the batches; sentences
 /// are ids without <s> and </s>. An empty sentence gives one empty hypothesis with score 0. Sets

@@ -123,7 +123,7 @@ void Translator::State::append_segments(const std::string& line, size_t index,
 
 Translator::Translator(const std::filesystem::path& model_directory, TranslatorOptions options) {
   const GenerationConfig defaults = load_generation_config(model_directory);
-  const SearchOptions search = options.search.value_or(defaults.search);
+  SearchOptions search = options.search.value_or(defaults.search);
   search.check();
   const int max_source_length = options.max_source_length.value_or(defaults.max_source_length);
   if (max_source_length < 1) {
@@ -131,9 +131,10 @@ Translator::Translator(const std::filesystem::path& model_directory, TranslatorO
   }
   const BatchOptions batches{options.threads, options.mini_batch, options.mini_batch_words};
   batches.check();
-  state_ =
-      std::make_unique<const State>(State{model::load_model(model_directory), search,
-                                          max_source_length, options.split_long_lines, batches});
+  model::Model model = model::load_model(model_directory);
+  suppress_special_tokens(search, model.tokenizers.target);
+  state_ = std::make_unique<const State>(State{
+      std::move(model), std::move(search), max_source_length, options.split_long_lines, batches});
 }
 
 Translator::~Translator() = default;

@@ -3,15 +3,15 @@
 #include <gmock/gmock.h>
 #include <torch/torch.h>
 
+#include "filigree/base/error.h"
 #include "filigree/base/random.h"
-#include "filigree/text/tokenizer.h"
 #include "filigree/translate/translate_ids.h"
 #include "tests/translate/test_model.h"
 
 namespace filigree::translate {
 namespace {
 
-constexpr int kVocabulary = 50;
+constexpr int kVocabulary = 50, kStart = 6, kEnd = 7;
 using Ids = std::vector<int>;
 
 std::vector<Ids> random_sentences(int count, uint64_t seed = 5) {
@@ -32,8 +32,8 @@ std::vector<std::span<const int>> spans(const std::vector<Ids>& sentences) {
 at::Tensor full_log_probabilities(const model::Transformer& model, const Ids& source,
                                   const Ids& prefix) {
   const torch::NoGradGuard no_grad;
-  const model::Sequences sources = pack_sources({source});
-  const model::Sequences target = model::pack({prefix}, text::kBos, -1);
+  const model::Sequences sources = model::pack({source}, -1, model.config().source_eos);
+  const model::Sequences target = model::pack({prefix}, model.config().target_bos, -1);
   const at::Tensor hidden = model.decode(target, model.encode(sources), sources);
   return torch::log_softmax(hidden[-1].matmul(model.output_weight().t()), -1);
 }
@@ -43,6 +43,9 @@ class EveryModel : public testing::TestWithParam<std::tuple<const char*, bool>> 
   model::Transformer model() const {
     auto config = small_config(kVocabulary, std::get<0>(GetParam()));
     config.pre_norm = std::get<1>(GetParam());
+    config.source_eos = 5;  // special tokens may lie anywhere
+    config.target_bos = kStart;
+    config.target_eos = kEnd;
     return random_model(config);
   }
 };
@@ -54,7 +57,7 @@ TEST_P(EveryModel, IncrementalDecodingEqualsFullDecoding) {
 
   // A beam whose hypotheses are reordered, copied and dropped at random; sentence 1 ends early.
   Random random(7);
-  std::vector<SearchRow> rows = {{0, -1, text::kBos}, {1, -1, text::kBos}, {2, -1, text::kBos}};
+  std::vector<SearchRow> rows = {{0, -1, kStart}, {1, -1, kStart}, {2, -1, kStart}};
   std::vector<Ids> prefixes(3);
   for (int step = 0; step < 8; ++step) {
     std::vector<float> found(rows.size() * kVocabulary);
@@ -97,7 +100,7 @@ TEST_P(EveryModel, HypothesisHoldsItsTeacherForcedLogProbability) {
       double sum = 0;
       for (size_t t = 0; t <= hypothesis.tokens.size(); ++t) {
         const Ids prefix(hypothesis.tokens.begin(), hypothesis.tokens.begin() + t);
-        const int token = t < hypothesis.tokens.size() ? hypothesis.tokens[t] : text::kEos;
+        const int token = t < hypothesis.tokens.size() ? hypothesis.tokens[t] : kEnd;
         const float expected =
             full_log_probabilities(model, sources[i], prefix)[token].item<float>();
         EXPECT_NEAR(hypothesis.token_log_probabilities[t], expected, 1e-5);
@@ -151,15 +154,29 @@ TEST(TranslateIds, EmptySentenceGivesAnEmptyHypothesis) {
   EXPECT_LT(results[1][0].score, 0);
 }
 
-TEST(TranslateIds, NeverWritesSpecialTokens) {
+TEST(TranslateIds, SuppressedTokensAreNeverWritten) {
   const model::Transformer model = random_model(small_config(8));
   SearchOptions options;
   options.beam_size = options.n_best = 12;
+  options.suppressed = {0, 1, 6};
   for (const auto& n_best : translate_ids(model, spans({{5, 6}, {7}}), options)) {
     for (const Hypothesis& hypothesis : n_best) {
-      EXPECT_THAT(hypothesis.tokens, testing::Each(testing::Ge(4)));
+      EXPECT_THAT(hypothesis.tokens, testing::Each(testing::AnyOf(4, 5, 7)));
     }
   }
+  options.suppressed = {8};
+  EXPECT_THROW(translate_ids(model, spans({{5}}), options), UsageError);
+}
+
+TEST(TranslateIds, UnknownIsSuppressedUnlessAllowed) {
+  const text::Tokenizer tokenizer = small_tokenizer();
+  SearchOptions options;
+  suppress_special_tokens(options, tokenizer);
+  EXPECT_THAT(options.suppressed, testing::ElementsAre(tokenizer.pad(), tokenizer.unk()));
+  options = {};
+  options.allow_unk = true;
+  suppress_special_tokens(options, tokenizer);
+  EXPECT_THAT(options.suppressed, testing::ElementsAre(tokenizer.pad()));
 }
 
 TEST(TranslateIds, WorksOnAModelInTraining) {

@@ -20,7 +20,7 @@ class ScoreTable : public StepFunction {
   ScoreTable(std::vector<uint64_t> sentences, int vocabulary, double zeros = 0)
       : sentences_(std::move(sentences)), vocabulary_(vocabulary), zeros_(zeros) {}
 
-  TargetVocabulary vocabulary() const override { return {vocabulary_, kStart, kEnd, {kStart}}; }
+  TargetVocabulary vocabulary() const override { return {vocabulary_, kStart, kEnd}; }
 
   void step(std::span<const SearchRow> rows, float* log_probabilities) override {
     std::vector<std::vector<int>> next;
