@@ -72,6 +72,9 @@ class Command {
   bool parsed() const { return app_->parsed(); }
   std::string help() const { return help_text(*app_, "filigree " + name()); }
 
+  /// Long names of the options, without dashes: the keys of a YAML file.
+  std::vector<std::string> long_names() const;
+
   /// Takes the options from the file, checks them, and runs the action.
   /// Throws UsageError naming the option, or the file and the line, and what the action throws.
   void run();
@@ -82,7 +85,6 @@ class Command {
   void refuse_extras() const;
   void apply(const ConfigFile& file);
   std::string effective_options() const;
-  std::vector<std::string> long_names() const;
 
   struct Entry {
     CLI::Option* option;

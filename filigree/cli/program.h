@@ -17,6 +17,8 @@ class Program {
   /// A new command; it lives as long as the program.
   Command& add_command(const std::string& name, const std::string& description);
 
+  const std::vector<std::unique_ptr<Command>>& commands() const { return commands_; }
+
   /// Parses the arguments and runs the chosen command. Throws UsageError, or what the command
   /// throws.
   void run(int argc, char** argv);

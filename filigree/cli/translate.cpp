@@ -1,4 +1,5 @@
 // filigree translate: lines in, their translations out.
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -18,7 +19,7 @@ struct Arguments {
   std::filesystem::path model, input = "-";
   std::optional<int> beam_size, n_best, max_length_offset, min_length, max_source_length;
   std::optional<double> length_penalty, max_length_factor;
-  bool refuse_long_lines = false;
+  bool allow_unk = false, refuse_long_lines = false;
   translate::TranslatorOptions translator;
   translate::StreamOptions stream;
 };
@@ -37,6 +38,10 @@ void run(const Arguments& a, int threads) {
   override_with(config.search.max_length_offset, a.max_length_offset);
   override_with(config.search.min_length, a.min_length);
   override_with(config.max_source_length, a.max_source_length);
+  config.search.allow_unk |= a.allow_unk;
+  // A list longer than the beam cannot be; a beam that nobody chose grows with it.
+  if (!a.beam_size)
+    config.search.beam_size = std::max(config.search.beam_size, config.search.n_best);
 
   translate::TranslatorOptions options = a.translator;
   options.search = config.search;
@@ -84,6 +89,7 @@ void add_translate(Program& program) {
            0);
   at_least(command.option("--max-length-offset", a->max_length_offset, "… plus N"), 0);
   at_least(command.option("--min-length", a->min_length, "Shortest output, in pieces"), 0);
+  command.flag("--allow-unk", a->allow_unk, "Let outputs hold unknown pieces");
   at_least(command.option("--max-source-length", a->max_source_length,
                           "Longer lines, in pieces, are split"),
            1);

@@ -1,0 +1,169 @@
+// filigree translate and info as programs, on a model that filigree train made.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/matchers.h"
+#include "tests/cli/process.h"
+#include "tests/cli/toy_corpus.h"
+
+namespace filigree::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+/// One training for all tests; each that damages the model works on a copy.
+class Translate : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    toy_ = std::make_unique<ToyFolder>();
+    const Outcome outcome =
+        run_filigree(toy_->train_command(model(), {"--max-steps", "200", "--valid-every", "100"}));
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  }
+  static void TearDownTestSuite() { toy_.reset(); }
+
+  static std::string model() { return *toy_ / "model"; }
+
+  std::string copy_of_model() {
+    const fs::path copy = folder_.path() / ("copy" + std::to_string(++copies_));
+    fs::create_directory(copy);
+    for (const char* name :
+         {"config.json", "model.safetensors", "shared.spm", "generation_config.json"}) {
+      fs::copy(fs::path(model()) / name, copy / name);
+    }
+    return copy.string();
+  }
+  /// A copy whose file `name` holds something else.
+  std::string model_with(const std::string& name, const std::string& content) {
+    const std::string copy = copy_of_model();
+    folder_.write(fs::path(copy).filename().string() + "/" + name, content);
+    return copy;
+  }
+
+  static std::unique_ptr<ToyFolder> toy_;
+  TemporaryFolder folder_;
+  int copies_ = 0;
+};
+std::unique_ptr<ToyFolder> Translate::toy_;
+
+TEST_F(Translate, TrainTranslateEvaluate) {
+  const Outcome translated =
+      run_filigree({"translate", "--model", model()}, content_of(*toy_ / "test.src"));
+  EXPECT_EQ(translated.exit_code, 0) << translated.err;
+  EXPECT_EQ(translated.err, "");
+  EXPECT_EQ(std::count(translated.out.begin(), translated.out.end(), '\n'), 40);
+  const Outcome score =
+      run_filigree({"evaluate", "--ref", *toy_ / "test.trg", "-m", "chrf", "-b"}, translated.out);
+  EXPECT_EQ(score.exit_code, 0) << score.err;
+  EXPECT_GT(std::stod(score.out), 90);
+}
+
+TEST_F(Translate, EmptyLinesStayAndOrderIsKept) {
+  const Outcome outcome = run_filigree({"translate", "-m", model()}, "\nred cat\n\n\nblue dog");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, testing::MatchesRegex("\n[^\n]+\n\n\n[^\n]+\n"));
+}
+
+TEST_F(Translate, NoInputGivesNoOutput) {
+  const Outcome outcome = run_filigree({"translate", "--model", model()});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(outcome.err, "");
+}
+
+TEST_F(Translate, NBestListsAreInMosesForm) {
+  const Outcome outcome =
+      run_filigree({"translate", "-m", model(), "--n-best", "2"}, "red cat\nblue dog\n");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 4);
+  EXPECT_THAT(outcome.out, AllOf(StartsWith("0 ||| "), HasSubstr("\n1 ||| "), HasSubstr("F0= -")));
+}
+
+TEST_F(Translate, BadInputIsOneLine) {
+  EXPECT_THAT(run_filigree({"translate", "-m", model(), "--chunk-lines", "10"}, "b\xff\n"),
+              FailsWith(1, AllOf(HasSubstr("standard input"), HasSubstr("1"), HasSubstr("UTF-8"))));
+  EXPECT_THAT(run_filigree({"translate", "-m", model(), "--input", folder_ / "absent"}),
+              FailsWith(1, HasSubstr("absent: cannot open: No such file or directory")));
+  EXPECT_THAT(
+      run_filigree({"translate", "-m", model(), "--beam-size", "2", "--n-best", "3"}, "a\n"),
+      FailsWith(2, AllOf(HasSubstr("n_best"), HasSubstr("beam_size"))));
+  EXPECT_THAT(run_filigree({"translate"}), FailsWith(2, HasSubstr("--model is required")));
+}
+
+TEST_F(Translate, AClosedPipeIsQuiet) {
+  const Outcome outcome = run({"sh", "-c",
+                               "{ yes 'red cat' | head -3000 | \"$0\" translate -m \"$1\"; echo "
+                               "\"code $?\" >&2; } | head -1",
+                               FILIGREE_PROGRAM, model()});
+  EXPECT_EQ(outcome.err, "code 141\n");
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 1);
+}
+
+TEST_F(Translate, AFullDiskIsOneLine) {
+  EXPECT_THAT(run({"sh", "-c", "echo red | \"$0\" translate -m \"$1\" > /dev/full",
+                   FILIGREE_PROGRAM, model()}),
+              FailsWith(1, HasSubstr("standard output: cannot write: No space left on device")));
+}
+
+TEST_F(Translate, ADirectoryThatIsNoModelIsOneLine) {
+  const auto translate = [](const std::string& directory) {
+    return run_filigree({"translate", "--model", directory}, "red\n");
+  };
+  const std::string empty = folder_ / "empty";
+  fs::create_directory(empty);
+  EXPECT_THAT(translate(folder_ / "absent"), FailsWith(1, HasSubstr("absent")));
+  EXPECT_THAT(translate(empty), FailsWith(1, HasSubstr("config.json")));
+}
+
+TEST_F(Translate, ADamagedModelIsOneLineThatNamesTheFile) {
+  const auto info = [](const std::string& directory) { return run_filigree({"info", directory}); };
+  const std::string weights = content_of(model() + "/model.safetensors");
+  const std::string config = content_of(model() + "/config.json");
+  const auto about = [](const std::string& file) {
+    return FailsWith(1, testing::ContainsRegex("/copy[0-9]+/" + file));
+  };
+  for (const size_t kept :
+       {size_t{0}, size_t{5}, size_t{100}, weights.size() / 2, weights.size() - 1}) {
+    EXPECT_THAT(info(model_with("model.safetensors", weights.substr(0, kept))),
+                about("model.safetensors"))
+        << kept << " bytes";
+  }
+  std::string header = weights;
+  header[10] = '!';
+  EXPECT_THAT(info(model_with("model.safetensors", header)), about("model.safetensors"));
+  EXPECT_THAT(info(model_with("model.safetensors", std::string(8, '\xff') + weights.substr(8))),
+              about("model.safetensors"));
+
+  auto json = nlohmann::json::parse(config);
+  json["d_ff"] = 64;
+  EXPECT_THAT(info(model_with("config.json", json.dump())), about("model.safetensors"));
+  json["colour"] = "red";
+  EXPECT_THAT(info(model_with("config.json", json.dump())),
+              FailsWith(1, AllOf(HasSubstr("config.json"), HasSubstr("colour"))));
+  EXPECT_THAT(info(model_with("config.json", "{")), about("config.json"));
+  EXPECT_THAT(info(model_with("shared.spm", "not a model")), about("shared.spm"));
+  EXPECT_THAT(info(model_with("generation_config.json", "[]")), about("generation_config.json"));
+}
+
+TEST_F(Translate, InfoDescribesTheModel) {
+  const Outcome text = run_filigree({"info", model()});
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, AllOf(HasSubstr("1 encoder, 1 decoder"), HasSubstr("adaptive, α 1 to 2"),
+                              HasSubstr("head 2"), HasSubstr("cross")));
+  const Outcome json = run_filigree({"info", model(), "--json"});
+  const auto parsed = nlohmann::json::parse(json.out);
+  EXPECT_EQ(parsed["config"]["d_model"], 32);
+  const double alpha = parsed["alpha"]["encoder"][0][1];
+  EXPECT_GT(alpha, 1);
+  EXPECT_LT(alpha, 2);
+}
+
+}  // namespace
+}  // namespace filigree::test
