@@ -58,7 +58,5 @@ TEST(RunParallel, ThrowsTheFirstFailureAfterAllHaveEnded) {
   EXPECT_EQ(ended, 3);
 }
 
-TEST(SetBlasThreads, IsHarmlessWithoutOpenBlas) { set_blas_threads(1); }
-
 }  // namespace
 }  // namespace filigree

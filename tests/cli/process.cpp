@@ -2,13 +2,18 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
+#include <ostream>
 #include <stdexcept>
 #include <thread>
+
+#include "filigree/base/memory.h"
+#include "filigree/cli/commands.h"
+#include "filigree/cli/program.h"
 
 namespace filigree::test {
 namespace {
@@ -22,8 +27,12 @@ void redirect(const std::string& path, int flags, int target) {
 
 }  // namespace
 
-Process::Process(const std::vector<std::string>& program_and_arguments, const std::string& input,
-                 const std::vector<std::string>& environment) {
+void PrintTo(const Outcome& outcome, std::ostream* out) {
+  *out << "exit code " << outcome.exit_code << ", output \"" << outcome.out << "\", errors \""
+       << outcome.err << "\"";
+}
+
+Process::Process(const std::function<int()>& body, const std::string& input) {
   const std::string in = folder_.write("in", input), out = folder_ / "out", err = folder_ / "err";
   pid_ = fork();
   if (pid_ < 0) throw std::runtime_error("cannot fork");
@@ -31,15 +40,24 @@ Process::Process(const std::vector<std::string>& program_and_arguments, const st
   redirect(in, O_RDONLY, STDIN_FILENO);
   redirect(out, O_WRONLY | O_CREAT, STDOUT_FILENO);
   redirect(err, O_WRONLY | O_CREAT, STDERR_FILENO);
-  for (const std::string& entry : environment) putenv(const_cast<char*>(entry.c_str()));
-  std::vector<char*> arguments;
-  for (const std::string& word : program_and_arguments) {
-    arguments.push_back(const_cast<char*>(word.c_str()));
-  }
-  arguments.push_back(nullptr);
-  execvp(arguments[0], arguments.data());
-  _exit(127);
+  signal(SIGPIPE, SIG_DFL);  // The frame's tests ignore it in this process.
+  const int code = body();
+  std::fflush(nullptr);
+  _exit(code);
 }
+
+Process::Process(const std::vector<std::string>& program_and_arguments, const std::string& input)
+    : Process(
+          [&program_and_arguments] {
+            std::vector<char*> words;
+            for (const std::string& word : program_and_arguments) {
+              words.push_back(const_cast<char*>(word.c_str()));
+            }
+            words.push_back(nullptr);
+            execvp(words[0], words.data());
+            return 127;
+          },
+          input) {}
 
 Process::~Process() {
   if (!running()) return;
@@ -59,7 +77,7 @@ bool Process::running() {
 }
 
 bool Process::wait_for(const std::string& text) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(2);
   while (std::chrono::steady_clock::now() < deadline) {
     const bool more = running();
     if (err().find(text) != std::string::npos) return true;
@@ -82,7 +100,14 @@ std::vector<std::string> filigree(std::vector<std::string> arguments) {
 }
 
 Outcome run_filigree(const std::vector<std::string>& arguments, const std::string& input) {
-  return Process(filigree(arguments), input).wait();
+  std::vector<std::string> words = filigree(arguments);
+  const auto body = [&words] {
+    std::vector<char*> pointers;
+    for (std::string& word : words) pointers.push_back(word.data());
+    keep_freed_memory();
+    return cli::run_program(static_cast<int>(pointers.size()), pointers.data(), cli::add_commands);
+  };
+  return Process(body, input).wait();
 }
 
 Outcome run(const std::vector<std::string>& program_and_arguments, const std::string& input) {

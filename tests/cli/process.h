@@ -3,6 +3,8 @@
 
 #include <sys/types.h>
 
+#include <functional>
+#include <iosfwd>
 #include <string>
 #include <vector>
 
@@ -14,21 +16,26 @@ struct Outcome {
   int exit_code;  ///< 128 + signal when a signal ended the program, as a shell says it.
   std::string out, err;
 };
+/// For GoogleTest's messages.
+void PrintTo(const Outcome& outcome, std::ostream* out);
 
 /// A started program. Its standard output and error go to files, so that neither side ever waits
 /// for the other to read.
 class Process {
  public:
-  /// `program` is looked up in PATH unless it has a slash. `environment` entries are "NAME=value".
-  Process(const std::vector<std::string>& program_and_arguments, const std::string& input = "",
-          const std::vector<std::string>& environment = {});
+  /// Starts a program, looked up in PATH unless its name has a slash.
+  explicit Process(const std::vector<std::string>& program_and_arguments,
+                   const std::string& input = "");
+  /// Runs `body` in a child of this process; what it returns is the exit code.
+  Process(const std::function<int()>& body, const std::string& input);
   ~Process();
   Process(const Process&) = delete;
 
   void send(int signal) const;
   /// What it has written to standard error so far.
   std::string err() const;
-  /// Waits until standard error holds `text`; false when the program ends or a minute passes first.
+  /// Waits until standard error holds `text`; false when the program ends or two minutes pass
+  /// first.
   bool wait_for(const std::string& text);
   bool running();
   Outcome wait();
@@ -39,10 +46,14 @@ class Process {
   int status_ = 0;
 };
 
-/// Runs build/…/filigree with these arguments.
+/// The words that start the program that was built, for Process.
 std::vector<std::string> filigree(std::vector<std::string> arguments);
+
+/// The program from after its start, in a child of this process: the same code in a process of its
+/// own, without the half second that loading LibTorch takes every time.
 Outcome run_filigree(const std::vector<std::string>& arguments, const std::string& input = "");
-/// Runs any program, such as "sh".
+
+/// Runs any program, such as "sh", to its end.
 Outcome run(const std::vector<std::string>& program_and_arguments, const std::string& input = "");
 
 }  // namespace filigree::test

@@ -23,8 +23,8 @@ class Translate : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     toy_ = std::make_unique<ToyFolder>();
-    const Outcome outcome =
-        run_filigree(toy_->train_command(model(), {"--max-steps", "200", "--valid-every", "100"}));
+    const Outcome outcome = run_filigree(toy_->train_command(
+        model(), {"--d-model", "64", "--max-steps", "600", "--valid-every", "200"}));
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   }
   static void TearDownTestSuite() { toy_.reset(); }
@@ -93,7 +93,7 @@ TEST_F(Translate, BadInputIsOneLine) {
               FailsWith(1, HasSubstr("absent: cannot open: No such file or directory")));
   EXPECT_THAT(
       run_filigree({"translate", "-m", model(), "--beam-size", "2", "--n-best", "3"}, "a\n"),
-      FailsWith(2, AllOf(HasSubstr("n_best"), HasSubstr("beam_size"))));
+      FailsWith(2, AllOf(HasSubstr("n-best 3"), HasSubstr("beam size"))));
   EXPECT_THAT(run_filigree({"translate"}), FailsWith(2, HasSubstr("--model is required")));
 }
 
@@ -159,7 +159,7 @@ TEST_F(Translate, InfoDescribesTheModel) {
                               HasSubstr("head 2"), HasSubstr("cross")));
   const Outcome json = run_filigree({"info", model(), "--json"});
   const auto parsed = nlohmann::json::parse(json.out);
-  EXPECT_EQ(parsed["config"]["d_model"], 32);
+  EXPECT_EQ(parsed["config"]["d_model"], 64);
   const double alpha = parsed["alpha"]["encoder"][0][1];
   EXPECT_GT(alpha, 1);
   EXPECT_LT(alpha, 2);
