@@ -6,7 +6,9 @@
 // entry masked gives zeros. A NaN makes its own row NaN and touches no other. Scores of +inf
 // share the whole mass equally. Any finite magnitude is safe.
 //
-// Every function may be called from several threads at once, and none allocates per row.
+// Every function may be called from several threads at once, and none allocates per row. A row
+// gives the same bits whatever rows are beside it; `size` and α alone choose the way it is
+// computed.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +25,7 @@ struct Rows {
   const int32_t* lengths = nullptr;
 };
 
-/// p = α-entmax(z) of every row, one α ≥ 1 for the block. In place allowed (p == z).
+/// p = α-entmax(z) of every row, one finite α ≥ 1 for the block. In place allowed (p == z).
 /// tau (one per row, may be null): the threshold τ above, for unshifted scores. For α = 1, where
 /// that threshold says nothing, it is log Σ exp z: p_i = exp(z_i − τ). +inf for a row that is
 /// masked throughout.
