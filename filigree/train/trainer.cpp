@@ -31,11 +31,10 @@ constexpr int kMostBadSteps = 20;
 // Streams of random numbers made from the one seed.
 enum Stream : uint64_t { kInitialisation, kShuffling, kDropout };
 
+// 2349616 as "2,349,616".
 std::string grouped(int64_t number) {
-  std::string text = std::to_string(number);
-  for (auto i = static_cast<int64_t>(text.size()) - 3; i > 0; i -= 3)
-    text.insert(static_cast<size_t>(i), ",");
-  return text;
+  if (number < 1000) return std::to_string(number);
+  return fmt::format("{},{:03}", grouped(number / 1000), number % 1000);
 }
 
 // Weights without a checkpoint to go on from are somebody's model: training anew must not lose
