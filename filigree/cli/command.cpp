@@ -77,7 +77,7 @@ void Command::run() {
   refuse_extras();
   if (!config_.empty()) apply(read_config(config_));
   set_up_logging(log_level_);
-  if (dump_config_) return write_output(effective_options());
+  if (dump_config_) return write_output(print_config(values()));
   for (const CLI::Option* option : required_) {
     if (option->count() == 0) {
       throw UsageError("{} is required (see filigree {} --help)", shown_name(option), name());
@@ -134,7 +134,7 @@ void Command::apply(const ConfigFile& file) {
   }
 }
 
-std::string Command::effective_options() const {
+std::vector<std::pair<std::string, std::vector<std::string>>> Command::values() const {
   std::vector<std::pair<std::string, std::vector<std::string>>> options;
   for (const Entry& entry : entries_) {
     const std::vector<std::string> values = entry.print();
@@ -142,7 +142,7 @@ std::string Command::effective_options() const {
       options.emplace_back(long_name(entry.option), values);
     }
   }
-  return print_config(options);
+  return options;
 }
 
 std::vector<std::string> Command::long_names() const {

@@ -75,6 +75,9 @@ class Command {
   /// Long names of the options, without dashes: the keys of a YAML file.
   std::vector<std::string> long_names() const;
 
+  /// The options that have a value, as keys and values of such a file: before run(), the defaults.
+  std::vector<std::pair<std::string, std::vector<std::string>>> values() const;
+
   /// Takes the options from the file, checks them, and runs the action.
   /// Throws UsageError naming the option, or the file and the line, and what the action throws.
   void run();
@@ -84,7 +87,6 @@ class Command {
                       std::function<std::vector<std::string>()> print);
   void refuse_extras() const;
   void apply(const ConfigFile& file);
-  std::string effective_options() const;
 
   struct Entry {
     CLI::Option* option;

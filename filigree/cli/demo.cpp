@@ -98,7 +98,9 @@ void run(const Arguments& a, int threads) {
     sources.push_back(pair.source);
     references.push_back(pair.target);
   }
-  const translate::Translator translator(options.model, {.threads = threads});
+  translate::TranslatorOptions translation;
+  translation.threads = threads;
+  const translate::Translator translator(options.model, translation);
   const std::vector<translate::Translation> translations = translator.translate(sources);
   for (const auto& translation : translations) outputs.push_back(translation.text());
 

@@ -11,26 +11,48 @@
 namespace filigree::cli {
 namespace {
 
+std::string page(const std::string& name) {
+  return test::content_of(std::string(FILIGREE_DOCS) + "/" + name);
+}
+
+/// The part of commands.md about a command.
+std::string section(const std::string& command) {
+  const std::string manual = page("commands.md");
+  const size_t begin = manual.find("\n## " + command + "\n");
+  EXPECT_NE(begin, std::string::npos) << command;
+  return manual.substr(begin, manual.find("\n## ", begin + 1) - begin);
+}
+
 TEST(Manual, NamesEveryOptionOfEveryCommand) {
-  const std::string manual = test::content_of(FILIGREE_MANUAL);
-  ASSERT_NE(manual, "") << FILIGREE_MANUAL;
   Program program;
   add_commands(program);
   for (const auto& command : program.commands()) {
-    const size_t begin = manual.find("\n## " + command->name() + "\n");
-    ASSERT_NE(begin, std::string::npos) << command->name();
-    const size_t end = manual.find("\n## ", begin + 1);
-    const std::string section = manual.substr(begin, end - begin);
+    const std::string text = section(command->name());
     for (const std::string& option : command->long_names()) {
       if (option == "log-level") continue;  // Among those that all commands share.
-      EXPECT_NE(section.find("`--" + option), std::string::npos)
-          << command->name() << " --" << option;
+      EXPECT_NE(text.find("`--" + option), std::string::npos) << command->name() << " --" << option;
+    }
+  }
+}
+
+TEST(Manual, GivesTheDefaults) {
+  Program program;
+  add_commands(program);
+  for (const auto& command : program.commands()) {
+    const std::string text = section(command->name());
+    for (const auto& [option, values] : command->values()) {
+      std::string expected;
+      for (const std::string& value : values) expected += (expected.empty() ? "" : " ") + value;
+      // A row for this option alone: | `-x`, `--option TYPE` | default | meaning |
+      const std::regex row("\n\\| (`-.`, )?`--" + option + "( [^`]*)?` \\| `?([^|`]*)`? \\|");
+      std::smatch match;
+      if (expected == "false" || !std::regex_search(text, match, row)) continue;
+      EXPECT_EQ(match[3], expected) << command->name() << " --" << option;
     }
   }
 }
 
 TEST(Manual, NamesNoOptionThatIsNone) {
-  const std::string manual = test::content_of(FILIGREE_MANUAL);
   std::set<std::string> known = {"help", "version", "config", "dump-config"};
   Program program;
   add_commands(program);
@@ -38,8 +60,12 @@ TEST(Manual, NamesNoOptionThatIsNone) {
     for (const std::string& option : command->long_names()) known.insert(option);
   }
   const std::regex option("--([a-z][a-z0-9-]*)");
-  for (std::sregex_iterator i(manual.begin(), manual.end(), option), end; i != end; ++i) {
-    EXPECT_TRUE(known.contains((*i)[1])) << (*i)[0];
+  for (const char* name :
+       {"commands.md", "getting-started.md", "model-directory.md", "../README.md"}) {
+    const std::string text = page(name);
+    for (std::sregex_iterator i(text.begin(), text.end(), option), end; i != end; ++i) {
+      EXPECT_TRUE(known.contains((*i)[1])) << name << ": " << (*i)[0];
+    }
   }
 }
 
