@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "filigree/entmax/kernels.h"
 #include "filigree/translate/row_attention.h"
 
 namespace filigree::translate {
@@ -24,6 +25,16 @@ at::Tensor residual(bool pre_norm, const model::LayerNorm& norm, const at::Tenso
                     Branch branch) {
   if (pre_norm) return branch(norm(x)).add_(x);
   return norm(branch(x).add_(x));
+}
+
+/// In place, a row at a time while it is in the cache.
+void log_softmax(float* logits, int64_t rows, int64_t size) {
+  std::vector<float> probabilities(size);
+  for (int64_t r = 0; r < rows; ++r, logits += size) {
+    float log_sum = 0;
+    entmax::forward({1, size, size}, logits, 1.0, probabilities.data(), &log_sum);
+    for (int64_t i = 0; i < size; ++i) logits[i] -= log_sum;
+  }
 }
 
 }  // namespace
@@ -142,11 +153,9 @@ void Decoder::step(std::span<const SearchRow> rows, float* log_probabilities) {
 
   const auto count = static_cast<int64_t>(rows.size());
   const int64_t size = model_.config().target_vocabulary;
-  if (!logits_.defined() || logits_.size(0) < count) logits_ = torch::empty({count, size});
-  at::Tensor logits = logits_.narrow(0, 0, count);
+  at::Tensor logits = torch::from_blob(log_probabilities, {count, size});
   torch::mm_out(logits, x, model_.output_weight().t());
-  at::Tensor out = torch::from_blob(log_probabilities, {count, size});
-  torch::log_softmax_out(out, logits, -1);
+  log_softmax(log_probabilities, count, size);
 }
 
 }  // namespace filigree::translate

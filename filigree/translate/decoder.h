@@ -43,7 +43,6 @@ class Decoder : public StepFunction {
   /// past share its keys and values, so that a reordered beam copies these few numbers only.
   std::vector<std::vector<int>> lineage_;
   std::vector<float> weights_;  ///< scratch: the attention weights
-  at::Tensor logits_;           ///< scratch: at least [rows, V]
 };
 
 }  // namespace filigree::translate
