@@ -1,11 +1,13 @@
 #include "filigree/base/files.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 
@@ -15,6 +17,7 @@ namespace filigree {
 namespace {
 
 constexpr size_t kBufferSize = 1 << 20;
+constexpr std::string_view kTemporary = ".tmp";  // Followed by the process's id.
 
 void write_all(int descriptor, const char* data, size_t size, const std::filesystem::path& path) {
   while (size > 0) {
@@ -121,7 +124,7 @@ std::vector<std::string> read_lines(const std::filesystem::path& path) {
 
 AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
   temporary_ = path_;
-  temporary_ += ".tmp" + std::to_string(getpid());
+  temporary_ += std::string(kTemporary) + std::to_string(getpid());
   descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (descriptor_ < 0) throw Error("{}: cannot write: {}", path_.string(), system_message());
 }
@@ -150,7 +153,8 @@ void AtomicFile::flush() {
 
 void AtomicFile::commit() {
   flush();
-  if (fsync(descriptor_) != 0) throw Error("{}: cannot write: {}", path_.string(), system_message());
+  if (fsync(descriptor_) != 0)
+    throw Error("{}: cannot write: {}", path_.string(), system_message());
   if (close(std::exchange(descriptor_, -1)) != 0 ||
       rename(temporary_.c_str(), path_.c_str()) != 0) {
     const std::string why = system_message();
@@ -164,6 +168,21 @@ void write_file(const std::filesystem::path& path, std::string_view content) {
   AtomicFile file(path);
   file.write(content);
   file.commit();
+}
+
+void remove_abandoned_files(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    const size_t at = name.rfind(kTemporary);
+    if (at == std::string::npos || !entry.is_regular_file(ignored)) continue;
+    pid_t process = 0;
+    const char* const begin = name.data() + at + kTemporary.size();
+    const char* const end = name.data() + name.size();
+    const auto [parsed, error] = std::from_chars(begin, end, process);
+    if (error != std::errc() || parsed != end || process <= 0) continue;
+    if (kill(process, 0) != 0 && errno == ESRCH) std::filesystem::remove(entry.path(), ignored);
+  }
 }
 
 void append_to_file(const std::filesystem::path& path, std::string_view content) {

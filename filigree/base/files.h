@@ -61,6 +61,9 @@ class AtomicFile {
 /// AtomicFile with the whole content at once.
 void write_file(const std::filesystem::path& path, std::string_view content);
 
+/// Removes what AtomicFile left in a folder because its process was killed.
+void remove_abandoned_files(const std::filesystem::path& folder);
+
 /// Appends to a file (made when absent) with one write call, so that a line is whole or absent.
 void append_to_file(const std::filesystem::path& path, std::string_view content);
 

@@ -98,9 +98,9 @@ void run(const Arguments& a, int threads) {
     sources.push_back(pair.source);
     references.push_back(pair.target);
   }
-  translate::TranslatorOptions translation;
-  translation.threads = threads;
-  const translate::Translator translator(options.model, translation);
+  translate::TranslatorOptions translator_options;
+  translator_options.threads = threads;
+  const translate::Translator translator(options.model, translator_options);
   const std::vector<translate::Translation> translations = translator.translate(sources);
   for (const auto& translation : translations) outputs.push_back(translation.text());
 

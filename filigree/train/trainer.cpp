@@ -111,6 +111,7 @@ Trainer::Trainer(TrainOptions options)
     : options_(std::move(options)), threads_(threads_to_use(options_)) {
   validate(options_);
   make_writable_folder(options_.model);
+  remove_abandoned_files(options_.model);
   // Every worker thread is serial inside.
   at::set_num_threads(1);
   set_blas_threads(1);

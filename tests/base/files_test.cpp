@@ -1,6 +1,8 @@
 #include "filigree/base/files.h"
 
 #include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <filesystem>
@@ -164,6 +166,21 @@ TEST(AtomicFile, FullDiskIsAnErrorAndKeepsTheOldFile) {
             (*disk / "f") + ": cannot write: No space left on device");
   EXPECT_EQ(content_of(*disk / "f"), "old");
   write_file(*disk / "g", std::string(16 << 10, 'x'));  // The failed attempt left no litter.
+}
+
+TEST(RemoveAbandonedFiles, RemovesThoseOfProcessesThatAreGone) {
+  const pid_t gone = fork();
+  if (gone == 0) _exit(0);
+  waitpid(gone, nullptr, 0);
+  const TemporaryFolder folder;
+  folder.write("a.tmp" + std::to_string(gone), "");
+  folder.write("b.tmp" + std::to_string(getpid()), "");
+  folder.write("c.tmp", "");
+  folder.write("d.tmp12x", "");
+  folder.write("e", "");
+  remove_abandoned_files(folder.path());
+  EXPECT_EQ(folder.listing(), "b.tmp" + std::to_string(getpid()) + " c.tmp d.tmp12x e");
+  remove_abandoned_files(folder.path() / "absent");
 }
 
 TEST(AppendToFile, MakesAndExtends) {

@@ -127,6 +127,9 @@ TEST_F(Train, KilledAtAnyMomentItGoesOn) {
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
   EXPECT_TRUE(content_of(folder_ / "killed/model.safetensors") ==
               content_of(folder_ / "whole/model.safetensors"));
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path())) {
+    EXPECT_EQ(entry.path().string().find(".tmp"), std::string::npos) << entry.path();
+  }
 }
 
 }  // namespace
