@@ -38,6 +38,7 @@ evaluate::Segments translations(const model::Transformer& model, const Validatio
   translate::SearchOptions search;
   search.beam_size = options.beam_size;
   search.length_penalty = options.length_penalty;
+  translate::suppress_special_tokens(search, tokenizer);
   const std::vector<std::span<const int>> sources(set.source_ids.begin(), set.source_ids.end());
   evaluate::Segments segments;
   for (const auto& hypotheses :
