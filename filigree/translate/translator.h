@@ -56,10 +56,10 @@ class Translator {
   ~Translator();
   Translator(Translator&&) noexcept;
 
-  /// One translation per line, in order; batches change scores by rounding at most. An empty or blank line gives an
-  /// empty text. The n-th output of a line that was split joins the n-th outputs of its parts. May
-  /// be called from several threads. Throws Error naming the first line that is not UTF-8 or
-  /// contains a NUL byte.
+  /// One translation per line, in order; batches change scores by rounding at most. An empty or
+  /// blank line gives an empty text. The n-th output of a line that was split joins the n-th
+  /// outputs of its parts. May be called from several threads. Throws Error naming the first line
+  /// that is not UTF-8 or contains a NUL byte.
   std::vector<Translation> translate(std::span<const std::string> lines,
                                      const LineOrigin& origin = {}) const;
 
