@@ -121,6 +121,17 @@ AttentionOptions attention_options(const ModelConfig& c, const ForwardOptions& o
   return attention;
 }
 
+// The branches that encoder and decoder layers share; x [N, D].
+at::Tensor attend_to_itself(const SelfAttention& layer, const at::Tensor& x,
+                            const at::Tensor& alpha, const Sequences& sequences,
+                            const AttentionOptions& options) {
+  return layer.output(self_attention(layer.qkv(x), alpha, sequences, options));
+}
+
+at::Tensor feed_forward(const FeedForward& layer, const at::Tensor& x) {
+  return layer.outer(linear_relu(x, layer.inner.weight, layer.inner.bias));
+}
+
 }  // namespace
 
 Sequences pack(const std::vector<std::span<const int32_t>>& sequences, int32_t prefix,
@@ -267,18 +278,15 @@ at::Tensor Transformer::encode(const Sequences& source, const ForwardOptions& op
   }
   for (int64_t i = 0; i < config_.encoder_layers; ++i) {
     const EncoderLayer& layer = encoder_[static_cast<size_t>(i)];
-    x = residual(layer.self_attention.norm, x, options, encoder_site(i, kSelf),
-                 [&](const at::Tensor& y) {
-                   return layer.self_attention.output(self_attention(
-                       layer.self_attention.qkv(y), alpha(AttentionBlock::kEncoder, i), source,
-                       attention_options(config_, options, AttentionBlock::kEncoder, i,
-                                         encoder_site(i, kSelfWeights))));
-                 });
+    x = residual(
+        layer.self_attention.norm, x, options, encoder_site(i, kSelf), [&](const at::Tensor& y) {
+          return attend_to_itself(layer.self_attention, y, alpha(AttentionBlock::kEncoder, i),
+                                  source,
+                                  attention_options(config_, options, AttentionBlock::kEncoder, i,
+                                                    encoder_site(i, kSelfWeights)));
+        });
     x = residual(layer.feed_forward.norm, x, options, encoder_site(i, kFeedForward),
-                 [&](const at::Tensor& y) {
-                   return layer.feed_forward.outer(linear_relu(y, layer.feed_forward.inner.weight,
-                                                               layer.feed_forward.inner.bias));
-                 });
+                 [&](const at::Tensor& y) { return feed_forward(layer.feed_forward, y); });
   }
   return config_.pre_norm ? encoder_norm_(x) : x;
 }
@@ -295,13 +303,13 @@ at::Tensor Transformer::decode(const Sequences& target, const at::Tensor& memory
   }
   for (int64_t i = 0; i < config_.decoder_layers; ++i) {
     const DecoderLayer& layer = decoder_[static_cast<size_t>(i)];
-    x = residual(layer.self_attention.norm, x, options, decoder_site(i, kSelf),
-                 [&](const at::Tensor& y) {
-                   return layer.self_attention.output(self_attention(
-                       layer.self_attention.qkv(y), alpha(AttentionBlock::kDecoder, i), target,
-                       attention_options(config_, options, AttentionBlock::kDecoder, i,
-                                         decoder_site(i, kSelfWeights))));
-                 });
+    x = residual(
+        layer.self_attention.norm, x, options, decoder_site(i, kSelf), [&](const at::Tensor& y) {
+          return attend_to_itself(layer.self_attention, y, alpha(AttentionBlock::kDecoder, i),
+                                  target,
+                                  attention_options(config_, options, AttentionBlock::kDecoder, i,
+                                                    decoder_site(i, kSelfWeights)));
+        });
     x = residual(layer.cross_attention.norm, x, options, decoder_site(i, kCross),
                  [&](const at::Tensor& y) {
                    return layer.cross_attention.output(cross_attention(
@@ -311,10 +319,7 @@ at::Tensor Transformer::decode(const Sequences& target, const at::Tensor& memory
                                          decoder_site(i, kCrossWeights))));
                  });
     x = residual(layer.feed_forward.norm, x, options, decoder_site(i, kFeedForward),
-                 [&](const at::Tensor& y) {
-                   return layer.feed_forward.outer(linear_relu(y, layer.feed_forward.inner.weight,
-                                                               layer.feed_forward.inner.bias));
-                 });
+                 [&](const at::Tensor& y) { return feed_forward(layer.feed_forward, y); });
   }
   return config_.pre_norm ? decoder_norm_(x) : x;
 }
