@@ -2,21 +2,17 @@
 
 #include <ATen/ATen.h>
 #include <ATen/ExpandUtils.h>
-#include <ATen/Parallel.h>
 #include <ATen/WrapDimUtils.h>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
 
 #include "filigree/entmax/kernels.h"
+#include "filigree/entmax/runs.h"
 
 namespace filigree::entmax_operators {
 namespace {
-
-// Work below this many entries is not worth a second thread.
-constexpr int64_t kGrain = 16384;
 
 // The tensor as contiguous rows along dim, in the type of the computation.
 at::Tensor as_rows(const at::Tensor& tensor, int64_t dim, at::ScalarType type) {
@@ -26,38 +22,6 @@ at::Tensor as_rows(const at::Tensor& tensor, int64_t dim, at::ScalarType type) {
 // Rows back in the caller's order of dimensions and in `type`.
 at::Tensor from_rows(const at::Tensor& rows, int64_t dim, at::ScalarType type) {
   return rows.movedim(-1, dim).to(type).contiguous();
-}
-
-// α of every row, in the order of the rows; a single value when all rows share it.
-std::vector<double> row_alphas(const at::Tensor& aligned, const at::Tensor& scores, int64_t dim) {
-  at::Tensor values = aligned.detach().to(at::kDouble);
-  if (values.numel() != 1) {
-    std::vector<int64_t> shape = scores.sizes().vec();
-    if (!shape.empty()) shape[dim] = 1;
-    values = values.expand(shape).movedim(dim, -1).contiguous();
-  }
-  const double* data = values.data_ptr<double>();
-  std::vector<double> alphas(data, data + values.numel());
-  for (double alpha : alphas) {
-    TORCH_CHECK(alpha >= 1 && std::isfinite(alpha), "entmax: alpha must be at least 1, but it is ",
-                alpha);
-  }
-  return alphas;
-}
-
-// Calls work(first row, rows, α) for runs of rows that share α, on several threads.
-template <typename Work>
-void for_each_run(int64_t rows, int64_t size, const std::vector<double>& alphas, Work&& work) {
-  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, size));
-  at::parallel_for(0, rows, grain, [&](int64_t begin, int64_t end) {
-    if (alphas.size() == 1) return work(begin, end - begin, alphas[0]);
-    for (int64_t first = begin; first < end;) {
-      int64_t last = first + 1;
-      while (last < end && alphas[last] == alphas[first]) ++last;
-      work(first, last - first, alphas[first]);
-      first = last;
-    }
-  });
 }
 
 template <typename T>
@@ -103,6 +67,22 @@ at::Tensor align_alpha(const at::Tensor& alpha, const at::Tensor& scores, int64_
               scores.sizes(), ": it must broadcast over them with size 1 along dimension ", dim,
               dims == 4 ? ", or have one value per head" : "");
   return alpha.dim() <= dims ? alpha : alpha.reshape(std::vector<int64_t>(dims, 1));
+}
+
+std::vector<double> row_alphas(const at::Tensor& aligned, const at::Tensor& scores, int64_t dim) {
+  at::Tensor values = aligned.detach().to(at::kDouble);
+  if (values.numel() != 1) {
+    std::vector<int64_t> shape = scores.sizes().vec();
+    if (!shape.empty()) shape[dim] = 1;
+    values = values.expand(shape).movedim(dim, -1).contiguous();
+  }
+  const double* data = values.data_ptr<double>();
+  std::vector<double> alphas(data, data + values.numel());
+  for (double alpha : alphas) {
+    TORCH_CHECK(alpha >= 1 && std::isfinite(alpha), "entmax: alpha must be at least 1, but it is ",
+                alpha);
+  }
+  return alphas;
 }
 
 Outputs forward_cpu(const at::Tensor& scores, const at::Tensor& alpha, int64_t dim) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <tuple>
+#include <vector>
 
 namespace filigree::entmax_operators {
 
@@ -16,6 +17,10 @@ at::ScalarType compute_type(at::ScalarType scores);
 /// A view of alpha that broadcasts over the scores with size 1 along dim; throws when there is
 /// none.
 at::Tensor align_alpha(const at::Tensor& alpha, const at::Tensor& scores, int64_t dim);
+
+/// α of every row along dim, in the order of the rows, or a single value when all rows share it.
+/// Throws where it is not a number of at least 1.
+std::vector<double> row_alphas(const at::Tensor& aligned, const at::Tensor& scores, int64_t dim);
 
 /// The CPU kernels over tensors. backward: dz and, if with_alpha, the gradient in alpha's shape.
 Outputs forward_cpu(const at::Tensor& scores, const at::Tensor& alpha, int64_t dim);
