@@ -34,6 +34,11 @@ std::string format_duration(double seconds) {
   return fmt::format("{}d{:02}h", s / 86400, s % 86400 / 3600);
 }
 
+std::string format_count(int64_t number) {
+  if (number < 1000) return std::to_string(number);
+  return fmt::format("{},{:03}", format_count(number / 1000), number % 1000);
+}
+
 bool ProgressBar::on_terminal() { return isatty(STDERR_FILENO) == 1; }
 
 ProgressBar::ProgressBar(int64_t total, int64_t done)

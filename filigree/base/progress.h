@@ -29,6 +29,9 @@ class ProgressBar {
 /// Seconds as "12s", "3m05s", "2h07m" or "4d03h".
 std::string format_duration(double seconds);
 
+/// 2349616 as "2,349,616"; the number is not negative.
+std::string format_count(int64_t number);
+
 /// Seconds of a clock that never goes back.
 double now_seconds();
 

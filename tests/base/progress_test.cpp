@@ -5,6 +5,13 @@
 namespace filigree {
 namespace {
 
+TEST(FormatCount, GroupsDigits) {
+  EXPECT_EQ(format_count(0), "0");
+  EXPECT_EQ(format_count(999), "999");
+  EXPECT_EQ(format_count(1000), "1,000");
+  EXPECT_EQ(format_count(2349016), "2,349,016");
+}
+
 TEST(FormatDuration, PicksTheUnit) {
   EXPECT_EQ(format_duration(0), "0s");
   EXPECT_EQ(format_duration(12.4), "12s");
