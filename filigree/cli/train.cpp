@@ -26,6 +26,7 @@ struct Arguments {
                                      model::AttentionTransform{}.alpha_max};
   bool separate_vocabularies = false, untied_embeddings = false, post_norm = false;
   bool no_valid_translations = false;
+  std::vector<std::string> scripts;
 };
 
 template <typename T>
@@ -60,12 +61,17 @@ TrainOptions options_from(const Arguments& a, int threads) {
   config.encoder_attention = transform(a.encoder_attention);
   config.cross_attention = transform(a.cross_attention);
   config.decoder_attention = transform(a.decoder_attention);
+  if (!a.scripts.empty()) {
+    options.filters.source_script = a.scripts[0];
+    options.filters.target_script = a.scripts[1];
+  }
   options.translate_valid_set = !a.no_valid_translations;
   options.threads = threads;
   return options;
 }
 
-void add_data_options(Command& command, TrainOptions& o) {
+void add_data_options(Command& command, Arguments& a) {
+  TrainOptions& o = a.options;
   command.group("Data");
   command.require(command
                       .option("-m,--model", o.model,
@@ -83,9 +89,25 @@ void add_data_options(Command& command, TrainOptions& o) {
                  "How often each training corpus is seen in an epoch [once]");
   command.flag("--drop-bad-lines", o.drop_bad_lines,
                "Leave out lines that are not UTF-8 instead of stopping");
-  at_least(command.option("--max-length", o.max_length,
-                          "Training pairs with more pieces on a side are left out"),
-           1);
+  command
+      .option("--data-cache", o.data_cache,
+              "Folder for the tokenised training text, which later trainings on the same text and "
+              "vocabulary share [cache in --model]")
+      ->type_name("DIR");
+
+  command.group("Training pairs to leave out");
+  at_least(command.option("--max-length", o.filters.max_length, "More pieces on a side"), 1);
+  at_least(command.option("--max-length-ratio", o.filters.max_length_ratio,
+                          "Pieces of the longer side per piece of the shorter; 0: any"),
+           0);
+  command.flag("--drop-identical", o.filters.drop_identical, "Source and target are the same");
+  command.flag("--drop-duplicates", o.filters.drop_duplicates, "The same pair came before");
+  command.option("--scripts", a.scripts, "Another script, such as Latin, Cyrillic, Jpan; or any")
+      ->expected(2)
+      ->type_name("SOURCE TARGET");
+  between(command.option("--min-script-share", o.filters.min_script_share,
+                         "Share of letters that must be in that script"),
+          0, 1);
 }
 
 void add_vocabulary_options(Command& command, Arguments& a) {
@@ -106,6 +128,15 @@ void add_vocabulary_options(Command& command, Arguments& a) {
   between(command.option("--character-coverage", o.tokenizer.character_coverage,
                          "Share of the text's characters that become pieces"),
           0.9, 1);
+  at_least(command.option("--sentencepiece-max-lines", o.tokenizer.max_sentences,
+                          "Train on a random sample of as many lines when there are more"),
+           1);
+  at_least(command
+               .option("--sentencepiece-alphas", o.sentencepiece_alphas,
+                       "Subword regularisation: other pieces for the same text every epoch; merges "
+                       "to skip (bpe) or exponent (unigram); 0: none")
+               ->type_name("X [X]"),
+           0);
   command.option("--normalization", o.tokenizer.normalization,
                  "SentencePiece's rule: nmt_nfkc, nfkc, identity, …");
 }
@@ -198,7 +229,7 @@ void add_train(Program& program) {
   const auto a = std::make_shared<Arguments>();
   Command& command = program.add_command(
       "train", "Train a translation model on parallel text, or go on with a training");
-  add_data_options(command, a->options);
+  add_data_options(command, *a);
   add_vocabulary_options(command, *a);
   add_model_options(command, *a);
   add_optimisation_options(command, a->options);

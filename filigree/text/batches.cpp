@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "filigree/base/error.h"
 #include "filigree/base/random.h"
@@ -11,22 +12,27 @@
 namespace filigree::text {
 namespace {
 
-// A length with its leading four bits only: lengths below 16 stay as they are, above that those
-// within 12.5 % of each other are the same.
-uint64_t bucket(int64_t length) {
-  const uint64_t n = static_cast<uint64_t>(length);
+// Numbers lengths by their leading four bits: lengths below 16 have a number each, above that those
+// within 12.5 % of each other share one. Below 256 for every 31-bit length.
+uint32_t bucket(int32_t length) {
+  const auto n = static_cast<uint32_t>(length);
   const int dropped = std::max<int>(0, std::bit_width(n) - 4);
-  return n >> dropped << dropped;
+  return 8 * static_cast<uint32_t>(dropped) + (n >> dropped);
 }
 
+constexpr size_t kBuckets = 256;
+
 // Every pair of the epoch as often as its weight says.
-std::vector<int32_t> draw_pairs(const ParallelCorpus& corpus, uint64_t key) {
+std::vector<int32_t> draw_pairs(std::span<const CorpusPart> parts, uint64_t key) {
   std::vector<int32_t> pairs;
-  pairs.reserve(static_cast<size_t>(corpus.size()));
-  for (const ParallelCorpus::Part& part : corpus.parts()) {
+  double expected = 0;
+  for (const CorpusPart& part : parts)
+    expected += part.weight * static_cast<double>(part.end - part.begin);
+  pairs.reserve(static_cast<size_t>(expected * 1.01));
+  for (const CorpusPart& part : parts) {
     const double whole = std::floor(part.weight), rest = part.weight - whole;
     for (int64_t i = part.begin; i < part.end; ++i) {
-      // Keyed by the pair, so that one source's weight does not change what another's draws.
+      // Keyed by the pair, so that one corpus's weight does not change what another's draws.
       const bool once_more = rest > 0 && Random(combine(key, i)).uniform() < rest;
       pairs.insert(pairs.end(), static_cast<size_t>(whole) + once_more, static_cast<int32_t>(i));
     }
@@ -34,44 +40,61 @@ std::vector<int32_t> draw_pairs(const ParallelCorpus& corpus, uint64_t key) {
   return pairs;
 }
 
+// By the bucket of the target, then of the source; equal ones keep their order (a counting sort).
+std::vector<int32_t> sort_by_length(const std::vector<int32_t>& pairs,
+                                    std::span<const PairLength> lengths) {
+  const auto group = [&](int32_t pair) {
+    const PairLength length = lengths[static_cast<size_t>(pair)];
+    return bucket(length.target) * kBuckets + bucket(length.source);
+  };
+  std::vector<size_t> places(kBuckets * kBuckets + 1, 0);
+  for (const int32_t pair : pairs) ++places[group(pair) + 1];
+  std::partial_sum(places.begin(), places.end(), places.begin());
+  std::vector<int32_t> sorted(pairs.size());
+  for (const int32_t pair : pairs) sorted[places[group(pair)]++] = pair;
+  return sorted;
+}
+
 }  // namespace
 
-std::vector<std::vector<int32_t>> make_batches(const ParallelCorpus& corpus,
-                                               const BatchOptions& options, int64_t epoch) {
+Batches make_batches(std::span<const PairLength> lengths, std::span<const CorpusPart> parts,
+                     const BatchOptions& options, int64_t epoch) {
   if (options.batch_tokens < 1) {
     throw UsageError("a batch must hold at least 1 token, got {}", options.batch_tokens);
   }
-  if (corpus.size() > std::numeric_limits<int32_t>::max()) {
-    throw Error("the corpus has {} pairs; at most {} are possible", corpus.size(),
+  if (lengths.size() > std::numeric_limits<int32_t>::max()) {
+    throw Error("the corpus has {} pairs; at most {} are possible", lengths.size(),
                 std::numeric_limits<int32_t>::max());
   }
   const uint64_t key = combine(options.seed, static_cast<uint64_t>(epoch));
-  std::vector<int32_t> pairs = draw_pairs(corpus, key);
   Random random(key);
+  std::vector<int32_t> pairs = draw_pairs(parts, key);
   random.shuffle(pairs);
-  std::stable_sort(pairs.begin(), pairs.end(), [&](int32_t a, int32_t b) {
-    const uint64_t target_a = bucket(corpus.target_length(a)),
-                   target_b = bucket(corpus.target_length(b));
-    if (target_a != target_b) return target_a < target_b;
-    return bucket(corpus.source_length(a)) < bucket(corpus.source_length(b));
-  });
 
-  std::vector<std::vector<int32_t>> batches;
+  Batches batches;
+  batches.pairs_ = sort_by_length(pairs, lengths);
   const int64_t source_limit = 4 * options.batch_tokens;
   int64_t source_tokens = 0, target_tokens = 0;
-  for (const int32_t pair : pairs) {
-    const int64_t source = corpus.source_length(pair) + 1, target = corpus.target_length(pair) + 1;
-    source_tokens += source;
-    target_tokens += target;
-    if (batches.empty() || target_tokens > options.batch_tokens || source_tokens > source_limit) {
-      batches.emplace_back();
-      source_tokens = source;
-      target_tokens = target;
+  for (size_t i = 0; i < batches.pairs_.size(); ++i) {
+    const PairLength length = lengths[static_cast<size_t>(batches.pairs_[i])];
+    source_tokens += length.source + 1;
+    target_tokens += length.target + 1;
+    if (i == 0 || target_tokens > options.batch_tokens || source_tokens > source_limit) {
+      batches.begins_.push_back(i);
+      source_tokens = length.source + 1;
+      target_tokens = length.target + 1;
     }
-    batches.back().push_back(pair);
   }
-  random.shuffle(batches);
+  batches.order_.resize(batches.begins_.size());
+  std::iota(batches.order_.begin(), batches.order_.end(), 0);
+  random.shuffle(batches.order_);
+  batches.begins_.push_back(batches.pairs_.size());
   return batches;
+}
+
+Batches make_batches(const ParallelCorpus& corpus, const BatchOptions& options, int64_t epoch) {
+  const CorpusPart all{.begin = 0, .end = corpus.size()};
+  return make_batches(corpus.lengths(), {&all, 1}, options, epoch);
 }
 
 }  // namespace filigree::text

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "filigree/base/progress.h"
+
 namespace filigree::text {
 namespace {
 
@@ -20,12 +22,28 @@ constexpr Column kColumns[] = {
     {"empty source", "with an empty source", &SourceReport::empty_source},
     {"empty target", "with an empty target", &SourceReport::empty_target},
     {"too long", "too long", &SourceReport::too_long},
+    {"length ratio", "of unlike lengths", &SourceReport::length_ratio},
+    {"identical", "identical", &SourceReport::identical},
+    {"wrong script", "in the wrong script", &SourceReport::wrong_script},
+    {"duplicates", "duplicates", &SourceReport::duplicates},
     {"kept", nullptr, &SourceReport::kept},
     {"source tokens", nullptr, &SourceReport::source_tokens},
     {"target tokens", nullptr, &SourceReport::target_tokens},
 };
 
+static_assert(std::size(kColumns) == SourceReport::kCounts);
+
 }  // namespace
+
+std::array<int64_t, SourceReport::kCounts> SourceReport::counts() const {
+  std::array<int64_t, kCounts> counts{};
+  for (size_t i = 0; i < kCounts; ++i) counts[i] = this->*kColumns[i].count;
+  return counts;
+}
+
+void SourceReport::set_counts(const std::array<int64_t, kCounts>& counts) {
+  for (size_t i = 0; i < kCounts; ++i) this->*kColumns[i].count = counts[i];
+}
 
 SourceReport& SourceReport::operator+=(const SourceReport& other) {
   for (const Column& column : kColumns) this->*column.count += other.*column.count;
@@ -36,7 +54,8 @@ std::string SourceReport::reasons() const {
   std::string text;
   for (const Column& column : kColumns) {
     if (!column.reason || this->*column.count == 0) continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", this->*column.count, column.reason);
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", format_count(this->*column.count),
+                        column.reason);
   }
   return text;
 }
@@ -67,6 +86,13 @@ std::string CorpusReport::table() const {
     }
   }
   return table + "\n";
+}
+
+std::string CorpusReport::summary() const {
+  const SourceReport sum = total();
+  if (sum.dropped() == 0) return {};
+  return fmt::format("left out {} of {} pairs: {}", format_count(sum.dropped()),
+                     format_count(sum.read), sum.reasons());
 }
 
 }  // namespace filigree::text

@@ -65,7 +65,7 @@ struct TokenizerOptions {
   bool byte_fallback = false;              ///< 256 more pieces, so that no character is unknown
   double character_coverage = 1.0;         ///< share of the text's characters that become pieces
   std::string normalization = "nmt_nfkc";  ///< SentencePiece's: [nmt_]nfkc[_cf] or identity
-  int64_t max_sentences = 10'000'000;      ///< of more lines a random sample of this size is used
+  int64_t max_sentences = 2'000'000;       ///< of more lines a random sample of this size is used
   int threads = 0;    ///< 0: 16, whatever the machine, since a unigram model depends on the number
   uint64_t seed = 1;  ///< of the sample
 };

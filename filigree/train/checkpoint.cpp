@@ -32,7 +32,7 @@ std::string to_json(const Progress& p) {
               {"best_step", p.best_step},
               {"validations_without_gain", p.validations_without_gain},
               {"seed", p.seed},
-              {"batch_tokens", p.batch_tokens}}
+              {"data", p.data}}
              .dump(2) +
          "\n";
 }
@@ -50,7 +50,7 @@ Progress progress_from_json(const fs::path& file) {
     json.at("best_step").get_to(p.best_step);
     json.at("validations_without_gain").get_to(p.validations_without_gain);
     json.at("seed").get_to(p.seed);
-    json.at("batch_tokens").get_to(p.batch_tokens);
+    json.at("data").get_to(p.data);
     return p;
   } catch (const Json::exception&) {
     throw Error("{}: damaged: a field is missing or of the wrong type", file.string());

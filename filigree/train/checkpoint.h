@@ -24,8 +24,8 @@ struct Progress {
   std::optional<double> best_score;  ///< of the stopping metric, higher is better
   int64_t best_step = 0;
   int64_t validations_without_gain = 0;
-  uint64_t seed = 0;         ///< fixed when training began
-  int64_t batch_tokens = 0;  ///< likewise: it decides what `batch` counts
+  uint64_t seed = 0;  ///< fixed when training began
+  uint64_t data = 0;  ///< BatchStream::fingerprint(): of what `batch` counts
 };
 
 /// What an optimiser carries from step to step; tensors of [parameters], float32.

@@ -1,9 +1,8 @@
 #include "filigree/train/corpora.h"
 
-#include <limits>
-
 #include "filigree/base/error.h"
 #include "filigree/base/log.h"
+#include "filigree/text/corpus_cache.h"
 
 namespace filigree::train {
 namespace {
@@ -63,22 +62,42 @@ void set_vocabulary(model::ModelConfig& config, const model::Tokenizers& tokeniz
   config.target_eos = tokenizers.target.eos();
 }
 
-text::ParallelCorpus read_training_sets(const TrainOptions& options,
-                                        const model::Tokenizers& tokenizers,
-                                        text::CorpusReport& report) {
+text::PairStore open_training_sets(const TrainOptions& options, const model::Tokenizers& tokenizers,
+                                   text::CorpusReport& report) {
   text::CorpusOptions corpus;
   corpus.sources = corpus_sources(options.train_sets, options.tsv, options.corpus_weights);
-  corpus.max_length = options.max_length;
+  corpus.filters = options.filters;
   corpus.bad_lines = bad_lines(options);
   corpus.threads = options.threads;
-  return text::read_corpus(corpus, tokenizers.source, tokenizers.target, report);
+  text::CorpusCache cache{options.data_cache};
+  if (cache.folder.empty()) cache = {options.model / "cache", true};
+  return text::open_corpus(corpus, tokenizers.source, tokenizers.target, cache, report);
+}
+
+std::unique_ptr<text::BatchStream> make_batch_stream(const TrainOptions& options,
+                                                     const model::Tokenizers& tokenizers,
+                                                     text::PairStore store, uint64_t seed) {
+  std::vector<double> weights = options.corpus_weights;
+  if (weights.empty()) weights.assign(store.corpora().size(), 1);
+  text::SubwordSampling sampling;
+  const std::vector<double>& alphas = options.sentencepiece_alphas;
+  if (!alphas.empty()) {
+    try {
+      if (alphas.front() > 0) sampling.source.emplace(tokenizers.source, alphas.front());
+      if (alphas.back() > 0) sampling.target.emplace(tokenizers.target, alphas.back());
+    } catch (const UsageError& error) {
+      throw UsageError("--sentencepiece-alphas: {}", error.what());
+    }
+  }
+  return std::make_unique<text::BatchStream>(
+      std::move(store), weights,
+      text::BatchOptions{.batch_tokens = options.batch_tokens, .seed = seed}, std::move(sampling));
 }
 
 std::optional<ValidationSet> read_validation_set(const TrainOptions& options,
                                                  const model::Tokenizers& tokenizers) {
   if (options.valid_sets.empty()) return std::nullopt;
   ValidationSet set;
-  set.corpus.begin_part(1);
   const text::CorpusSource source = corpus_sources(options.valid_sets, options.tsv, {}).front();
   for (const text::SentencePair& pair : text::read_pairs(source)) {
     std::vector<int> from = tokenizers.source.encode(pair.source);

@@ -1,13 +1,15 @@
 // The text that a training works on, ready for use: tokenizers, training pairs, validation pairs.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "filigree/model/model_directory.h"
-#include "filigree/text/corpus.h"
+#include "filigree/text/batch_stream.h"
 #include "filigree/text/corpus_report.h"
+#include "filigree/text/pair_store.h"
 #include "filigree/train/options.h"
 
 namespace filigree::train {
@@ -25,10 +27,16 @@ model::Tokenizers prepare_tokenizers(const TrainOptions& options, bool resuming)
 /// Sets the vocabulary's fields.
 void set_vocabulary(model::ModelConfig& config, const model::Tokenizers& tokenizers);
 
-/// Reads the training sets; the report is what became of the lines.
-text::ParallelCorpus read_training_sets(const TrainOptions& options,
-                                        const model::Tokenizers& tokenizers,
-                                        text::CorpusReport& report);
+/// The training sets, tokenised and filtered, from the cache when it has them; the report is what
+/// became of the lines.
+text::PairStore open_training_sets(const TrainOptions& options, const model::Tokenizers& tokenizers,
+                                   text::CorpusReport& report);
+
+/// What the training asks for its batches. Throws UsageError when the vocabularies do not allow the
+/// subword regularisation that the options ask for.
+std::unique_ptr<text::BatchStream> make_batch_stream(const TrainOptions& options,
+                                                     const model::Tokenizers& tokenizers,
+                                                     text::PairStore store, uint64_t seed);
 
 /// Nothing when no validation set was given. Pairs with an empty side are no part of it.
 std::optional<ValidationSet> read_validation_set(const TrainOptions& options,

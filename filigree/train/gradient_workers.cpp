@@ -15,11 +15,10 @@ namespace filigree::train {
 namespace {
 
 // Every threads-th pair: a batch is sorted by length, so that the shares are alike.
-std::vector<int32_t> share_of(const std::vector<int32_t>& batch, int thread, int threads) {
+std::vector<int32_t> share_of(const text::ParallelCorpus& batch, int thread, int threads) {
   std::vector<int32_t> share;
-  for (size_t i = static_cast<size_t>(thread); i < batch.size();
-       i += static_cast<size_t>(threads)) {
-    share.push_back(batch[i]);
+  for (int64_t i = thread; i < batch.size(); i += threads) {
+    share.push_back(static_cast<int32_t>(i));
   }
   return share;
 }
@@ -40,12 +39,11 @@ GradientWorkers::GradientWorkers(const model::Transformer& model, int threads) {
   }
 }
 
-model::LossSums GradientWorkers::compute(const text::ParallelCorpus& corpus,
-                                         std::span<const std::vector<int32_t>> batches,
+model::LossSums GradientWorkers::compute(std::span<const text::ParallelCorpus> batches,
                                          const GradientOptions& options, uint64_t dropout_key) {
   int64_t tokens = 0;
   for (const auto& batch : batches) {
-    for (const int32_t index : batch) tokens += corpus.target_length(index) + 1;
+    for (const text::PairLength& pair : batch.lengths()) tokens += pair.target + 1;
   }
   std::vector<model::LossSums> sums(replicas_.size());
   run_parallel(threads(), [&](int thread) {
@@ -59,7 +57,7 @@ model::LossSums GradientWorkers::compute(const text::ParallelCorpus& corpus,
       forward_options.attention_dropout = options.attention_dropout;
       forward_options.dropout_key = combine(combine(dropout_key, b), static_cast<uint64_t>(thread));
       const at::Tensor loss = pair_loss(
-          replica, pack_pairs(corpus, share, replica.config()), forward_options,
+          replica, pack_pairs(batches[b], share, replica.config()), forward_options,
           {.label_smoothing = options.label_smoothing, .scale = 1 / static_cast<double>(tokens)},
           sums[static_cast<size_t>(thread)]);
       loss.backward();

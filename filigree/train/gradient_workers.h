@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "filigree/model/transformer.h"
-#include "filigree/text/corpus.h"
+#include "filigree/text/parallel_corpus.h"
 
 namespace filigree::train {
 
@@ -22,11 +22,10 @@ class GradientWorkers {
   /// The replicas share `model`'s weights, which must outlive this.
   GradientWorkers(const model::Transformer& model, int threads);
 
-  /// The gradient of the mean loss per target token of the batches together (indices of pairs), for
+  /// The gradient of the mean loss per target token of the batches together, for
   /// the masks that `dropout_key` names. Afterwards gradient() holds it. The result depends on the
   /// number of threads (rounding, and which masks meet which sentence) but on nothing else.
-  model::LossSums compute(const text::ParallelCorpus& corpus,
-                          std::span<const std::vector<int32_t>> batches,
+  model::LossSums compute(std::span<const text::ParallelCorpus> batches,
                           const GradientOptions& options, uint64_t dropout_key);
 
   /// [parameters], of the last compute().

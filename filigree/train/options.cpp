@@ -1,5 +1,7 @@
 #include "filigree/train/options.h"
 
+#include <cmath>
+
 #include "filigree/base/error.h"
 
 namespace filigree::train {
@@ -10,6 +12,19 @@ void check(bool good, const char* option, const char* rule) {
 }
 
 bool is_share(double value) { return value >= 0 && value < 1; }
+
+void validate_filters(const text::FilterOptions& filters) {
+  check(filters.max_length >= 1, "max-length", "at least 1");
+  const double ratio = filters.max_length_ratio, share = filters.min_script_share;
+  check(ratio == 0 || (std::isfinite(ratio) && ratio >= 1), "max-length-ratio",
+        "at least 1, or 0 for any");
+  check(share >= 0 && share <= 1, "min-script-share", "between 0 and 1");
+  try {
+    text::validate(filters);
+  } catch (const UsageError& error) {
+    throw UsageError("--scripts: {}", error.what());
+  }
+}
 
 }  // namespace
 
@@ -39,7 +54,12 @@ void validate(const TrainOptions& o) {
         "corpus-weights", "one number per training corpus");
   for (const double weight : o.corpus_weights) check(weight > 0, "corpus-weights", "positive");
   check(o.vocabs.size() <= 2, "vocabs", "one shared SentencePiece model, or two: SOURCE TARGET");
-  check(o.max_length >= 1, "max-length", "at least 1");
+  check(o.sentencepiece_alphas.size() <= 2, "sentencepiece-alphas",
+        "one number for both sides, or two: SOURCE TARGET");
+  for (const double alpha : o.sentencepiece_alphas) {
+    check(std::isfinite(alpha) && alpha >= 0, "sentencepiece-alphas", "0 or more");
+  }
+  validate_filters(o.filters);
   check(o.learning_rate > 0, "learning-rate", "positive");
   check(o.warmup_steps >= 0, "warmup-steps", "0 or more");
   check(is_share(o.adam_beta1), "adam-beta1", "in [0, 1)");

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "filigree/model/config.h"
+#include "filigree/text/pair_filter.h"
 #include "filigree/text/tokenizer.h"
 
 namespace filigree::train {
@@ -28,12 +29,15 @@ struct TrainOptions {
   std::vector<std::filesystem::path> valid_sets;  ///< source target
   bool tsv = false;                               ///< sets are files of "source<TAB>target"
   std::vector<double> corpus_weights;             ///< one per training corpus; none: all 1
-  bool drop_bad_lines = false;  ///< leave out lines that are not UTF-8 or hold NUL
-  int max_length = 256;         ///< pieces; longer training pairs are left out
+  bool drop_bad_lines = false;       ///< leave out lines that are not UTF-8 or hold NUL
+  text::FilterOptions filters;       ///< which training pairs are left out
+  std::filesystem::path data_cache;  ///< for tokenised training sets; empty: cache/ in `model`
 
   // Vocabulary.
   text::TokenizerOptions tokenizer;           ///< of tokenizers trained here
   std::vector<std::filesystem::path> vocabs;  ///< SentencePiece models: one shared or two
+  std::vector<double> sentencepiece_alphas;  ///< of subword regularisation, see SubwordSampler: one
+                                             ///< for both sides, or two; 0 or none: off
 
   // Model: `model_config` without the vocabulary's numbers, which the tokenizers give.
   model::ModelConfig model_config;

@@ -2,7 +2,7 @@
 
 namespace filigree::train {
 
-PackedPairs pack_pairs(const text::ParallelCorpus& corpus, const std::vector<int32_t>& indices,
+PackedPairs pack_pairs(const text::ParallelCorpus& corpus, std::span<const int32_t> indices,
                        const model::ModelConfig& config) {
   std::vector<std::span<const int32_t>> source, target;
   for (const int32_t index : indices) {

@@ -1,10 +1,11 @@
 // Sentence pairs as the model takes them, and the loss of a model on them.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "filigree/model/transformer.h"
-#include "filigree/text/corpus.h"
+#include "filigree/text/parallel_corpus.h"
 
 namespace filigree::train {
 
@@ -15,7 +16,7 @@ struct PackedPairs {
 };
 
 /// The pairs of a corpus with these indices.
-PackedPairs pack_pairs(const text::ParallelCorpus& corpus, const std::vector<int32_t>& indices,
+PackedPairs pack_pairs(const text::ParallelCorpus& corpus, std::span<const int32_t> indices,
                        const model::ModelConfig& config);
 
 /// Runs encoder, decoder and output layer; see linear_cross_entropy().

@@ -13,7 +13,6 @@
 #include "filigree/base/random.h"
 #include "filigree/base/signals.h"
 #include "filigree/base/threads.h"
-#include "filigree/text/batches.h"
 #include "filigree/train/adam.h"
 #include "filigree/train/checkpoint.h"
 #include "filigree/train/corpora.h"
@@ -30,12 +29,6 @@ namespace {
 constexpr int kMostBadSteps = 20;
 // Streams of random numbers made from the one seed.
 enum Stream : uint64_t { kInitialisation, kShuffling, kDropout };
-
-// 2349616 as "2,349,616".
-std::string grouped(int64_t number) {
-  if (number < 1000) return std::to_string(number);
-  return fmt::format("{},{:03}", grouped(number / 1000), number % 1000);
-}
 
 // Weights without a checkpoint to go on from are somebody's model: training anew must not lose
 // them.
@@ -59,10 +52,11 @@ class Trainer {
   void prepare_model(bool resuming);
   void prepare_optimizer();
   void resume();
-  void log_summary() const;
+  void prepare_batches(text::PairStore store, bool resuming);
+  void log_summary(const text::CorpusReport& corpora) const;
 
   void train_one_update();
-  std::vector<std::vector<int32_t>> next_batches();
+  std::vector<text::ParallelCorpus> next_batches();
   void apply_gradient(double norm);
   void report();
   void validate_now();
@@ -71,8 +65,8 @@ class Trainer {
 
   bool limit_reached() const;
   bool out_of_patience() const;
-  int64_t planned_steps() const;
-  double epoch() const;
+  int64_t planned_steps();
+  double epoch();
   int64_t save_every() const {
     return options_.save_every > 0 ? options_.save_every : options_.valid_every;
   }
@@ -83,7 +77,7 @@ class Trainer {
   TrainOptions options_;
   int threads_;
   std::optional<model::Tokenizers> tokenizers_;
-  text::ParallelCorpus corpus_;
+  std::unique_ptr<text::BatchStream> batches_;
   std::optional<ValidationSet> valid_;
   std::optional<model::Transformer> model_;
   std::optional<GradientWorkers> workers_;
@@ -92,8 +86,7 @@ class Trainer {
   std::optional<MetricsFile> metrics_;
   std::optional<ProgressBar> bar_;
 
-  std::vector<std::vector<int32_t>> batches_;  ///< of the current epoch
-  int64_t total_steps_ = 0;                    ///< 0 when only the validation set will tell
+  int64_t total_steps_ = 0;  ///< 0 when only the validation set will tell
   int64_t saved_step_ = -1;
   int bad_steps_ = 0;
   // Since the last report.
@@ -119,16 +112,17 @@ Trainer::Trainer(TrainOptions options)
   tokenizers_.emplace(prepare_tokenizers(options_, resuming));
   set_vocabulary(options_.model_config, *tokenizers_);
   text::CorpusReport corpus_report;
-  corpus_ = read_training_sets(options_, *tokenizers_, corpus_report);
-  spdlog::info("training data\n{}", corpus_report.table());
+  text::PairStore store = open_training_sets(options_, *tokenizers_, corpus_report);
+  spdlog::info("training data\n{}{}", corpus_report.table(), corpus_report.summary());
   valid_ = read_validation_set(options_, *tokenizers_);
   prepare_model(resuming);
   prepare_optimizer();
   if (resuming) resume();
+  prepare_batches(std::move(store), resuming);
   metrics_.emplace(options_.model / "metrics.jsonl", progress_.step);
   workers_.emplace(*model_, threads_);
   total_steps_ = planned_steps();
-  log_summary();
+  log_summary(corpus_report);
 }
 
 void Trainer::prepare_model(bool resuming) {
@@ -151,7 +145,6 @@ void Trainer::prepare_model(bool resuming) {
   generation.search.length_penalty = options_.length_penalty;
   write_file(options_.model / "generation_config.json", translate::to_json(generation));
   progress_.seed = options_.seed;
-  progress_.batch_tokens = options_.batch_tokens;
 }
 
 void Trainer::prepare_optimizer() {
@@ -167,20 +160,31 @@ void Trainer::resume() {
   if (progress_.seed != options_.seed) {
     spdlog::warn("going on with --seed {} that this training began with", progress_.seed);
   }
-  if (progress_.batch_tokens != options_.batch_tokens) {
-    spdlog::warn("--batch-tokens has changed from {}: this epoch starts again",
-                 progress_.batch_tokens);
-    progress_.batch_tokens = options_.batch_tokens;
-    progress_.batch = 0;
-  }
   spdlog::info("going on from step {}", progress_.step);
 }
 
-void Trainer::log_summary() const {
+void Trainer::prepare_batches(text::PairStore store, bool resuming) {
+  batches_ = make_batch_stream(options_, *tokenizers_, std::move(store),
+                               combine(progress_.seed, kShuffling));
+  const uint64_t data = batches_->fingerprint();
+  if (resuming && progress_.data != data) {
+    spdlog::warn(
+        "the training text, its weights or --batch-tokens have changed: this epoch starts again");
+    progress_.batch = 0;
+  }
+  progress_.data = data;
+}
+
+void Trainer::log_summary(const text::CorpusReport& corpora) const {
+  double tokens = 0;
+  for (size_t i = 0; i < corpora.sources.size(); ++i) {
+    const text::SourceReport& corpus = corpora.sources[i];
+    tokens += static_cast<double>(corpus.target_tokens + corpus.kept) *
+              (options_.corpus_weights.empty() ? 1 : options_.corpus_weights[i]);
+  }
   spdlog::info("{} parameters, {} target tokens an epoch, {} thread{}",
-               grouped(model_->parameters().count()),
-               grouped(corpus_.target_tokens() + corpus_.size()), threads_,
-               threads_ == 1 ? "" : "s");
+               format_count(model_->parameters().count()),
+               format_count(static_cast<int64_t>(tokens)), threads_, threads_ == 1 ? "" : "s");
   if (total_steps_ > 0 && options_.warmup_steps >= total_steps_) {
     spdlog::warn(
         "--warmup-steps {} is not less than the {} steps of this training: the learning rate "
@@ -189,18 +193,17 @@ void Trainer::log_summary() const {
   }
 }
 
-double Trainer::epoch() const {
-  return static_cast<double>(progress_.epoch) +
-         (batches_.empty()
-              ? 0.0
-              : static_cast<double>(progress_.batch) / static_cast<double>(batches_.size()));
+double Trainer::epoch() {
+  const auto whole = static_cast<double>(progress_.epoch);
+  if (progress_.batch == 0) return whole;
+  return whole + static_cast<double>(progress_.batch) /
+                     static_cast<double>(batches_->size(progress_.epoch));
 }
 
-int64_t Trainer::planned_steps() const {
+int64_t Trainer::planned_steps() {
   int64_t total = options_.max_steps;
   if (options_.max_epochs > 0) {
-    const auto per_epoch = static_cast<int64_t>(
-        text::make_batches(corpus_, {.batch_tokens = options_.batch_tokens}, 0).size());
+    const int64_t per_epoch = batches_->size(progress_.epoch);
     const int64_t steps =
         options_.max_epochs * ((per_epoch + options_.accumulate - 1) / options_.accumulate);
     total = total > 0 ? std::min(total, steps) : steps;
@@ -217,17 +220,13 @@ bool Trainer::out_of_patience() const {
   return options_.patience > 0 && progress_.validations_without_gain >= options_.patience;
 }
 
-std::vector<std::vector<int32_t>> Trainer::next_batches() {
-  if (batches_.empty()) {
-    batches_ = text::make_batches(
-        corpus_,
-        {.batch_tokens = options_.batch_tokens, .seed = combine(progress_.seed, kShuffling)},
-        progress_.epoch);
+std::vector<text::ParallelCorpus> Trainer::next_batches() {
+  const int64_t end =
+      std::min(progress_.batch + options_.accumulate, batches_->size(progress_.epoch));
+  std::vector<text::ParallelCorpus> next;
+  for (; progress_.batch < end; ++progress_.batch) {
+    next.push_back(batches_->batch(progress_.epoch, progress_.batch));
   }
-  const auto begin = batches_.begin() + progress_.batch;
-  const int64_t count = std::min<int64_t>(options_.accumulate, batches_.end() - begin);
-  std::vector<std::vector<int32_t>> next(begin, begin + count);
-  progress_.batch += count;
   return next;
 }
 
@@ -235,7 +234,7 @@ void Trainer::train_one_update() {
   const double started = now_seconds();
   const auto batches = next_batches();
   const model::LossSums sums = workers_->compute(
-      corpus_, batches,
+      batches,
       {.dropout = options_.dropout,
        .attention_dropout = options_.attention_dropout,
        .label_smoothing = options_.label_smoothing},
@@ -257,10 +256,9 @@ void Trainer::train_one_update() {
   } else {
     spdlog::warn("step {}: the gradient is not finite; the step is skipped", progress_.step);
   }
-  if (progress_.batch == static_cast<int64_t>(batches_.size())) {
+  if (progress_.batch == batches_->size(progress_.epoch)) {
     ++progress_.epoch;
     progress_.batch = 0;
-    batches_.clear();
   }
   progress_.target_tokens += sums.tokens;
   const double seconds = now_seconds() - started;

@@ -22,7 +22,7 @@ model::LossSums gold_loss(const model::Transformer& model, const text::ParallelC
   run_parallel(threads, [&](int thread) {
     const torch::NoGradGuard no_grad;
     const auto t = static_cast<size_t>(thread);
-    for (size_t b = t; b < batches.size(); b += sums.size()) {
+    for (int64_t b = thread; b < batches.size(); b += threads) {
       model::ForwardOptions options;
       options.counts = &parts[t];
       pair_loss(model, pack_pairs(corpus, batches[b], model.config()), options, {}, sums[t]);

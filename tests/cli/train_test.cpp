@@ -3,6 +3,8 @@
 #include <signal.h>
 
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "filigree/base/random.h"
@@ -91,6 +93,36 @@ TEST_F(Train, ATrainingOfAnotherShapeIsRefused) {
   ASSERT_EQ(quiet(folder_ / "model", {"--max-steps", "5"}).exit_code, 0);
   EXPECT_THAT(quiet(folder_ / "model", {"--d-ff", "48"}),
               FailsWith(1, HasSubstr("another architecture")));
+}
+
+TEST_F(Train, TokenisedTextIsKeptAndRepaired) {
+  const auto train = [&](const std::string& steps) {
+    return run_filigree(folder_.train_command(folder_ / "model", {"--max-steps", steps}));
+  };
+  const Outcome first = train("5");
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_THAT(first.err, HasSubstr("tokenising"));
+  EXPECT_THAT(train("6").err, testing::Not(HasSubstr("tokenising")));
+
+  std::filesystem::path pairs;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "model/cache")) {
+    if (entry.path().extension() == ".pairs") pairs = entry.path();
+  }
+  std::string bytes = content_of(pairs);
+  for (size_t i = 16; i < bytes.size() / 4; ++i) bytes[i] = 'x';  // the first pairs
+  std::ofstream(pairs, std::ios::binary) << bytes;
+  EXPECT_THAT(train("10"), EndsWithError(1, HasSubstr("will be made again")));
+  const Outcome repaired = train("10");
+  EXPECT_EQ(repaired.exit_code, 0) << repaired.err;
+  EXPECT_THAT(repaired.err, HasSubstr("tokenising"));
+}
+
+TEST_F(Train, FiltersAreCounted) {
+  const Outcome outcome = run_filigree(folder_.train_command(
+      folder_ / "model", {"--max-steps", "5", "--drop-duplicates", "--scripts", "Latin", "Latin"}));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err,
+              testing::ContainsRegex("left out [0-9]+ of 600 pairs: [0-9]+ duplicates"));
 }
 
 TEST_F(Train, StoppedAndContinuedEqualsUninterrupted) {

@@ -48,5 +48,23 @@ TEST(CorpusReport, ReasonsAreListed) {
   EXPECT_EQ(report.reasons(), "2 with an empty source, 1 too long");
 }
 
+TEST(CorpusReport, TheSummaryCountsOverAllSources) {
+  const CorpusReport report{{{.name = "a", .read = 400'000, .too_long = 12'000, .kept = 388'000},
+                             {.name = "b", .read = 40'288, .duplicates = 345, .kept = 39'943}}};
+  EXPECT_EQ(report.summary(), "left out 12,345 of 440,288 pairs: 12,000 too long, 345 duplicates");
+  EXPECT_EQ((CorpusReport{{{.read = 3, .kept = 3}}}.summary()), "");
+}
+
+TEST(CorpusReport, CountsAreEveryFieldInOrder) {
+  SourceReport report;
+  std::array<int64_t, SourceReport::kCounts> counts;
+  for (size_t i = 0; i < counts.size(); ++i) counts[i] = static_cast<int64_t>(i + 1);
+  report.set_counts(counts);
+  EXPECT_EQ(report.counts(), counts);
+  EXPECT_EQ(report.read, 1);
+  EXPECT_EQ(report.kept, 11);
+  EXPECT_EQ(report.target_tokens, 13);
+}
+
 }  // namespace
 }  // namespace filigree::text

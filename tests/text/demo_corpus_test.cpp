@@ -6,7 +6,6 @@
 #include <set>
 
 #include "filigree/base/files.h"
-#include "filigree/text/corpus.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/text/matchers.h"
 

@@ -36,7 +36,11 @@ TEST(TrainOptions, EveryValueOutOfRangeNamesItsOption) {
        [](auto& o) {
          o.vocabs = {"a", "b", "c"};
        }},
-      {"--max-length", [](auto& o) { o.max_length = 0; }},
+      {"--max-length", [](auto& o) { o.filters.max_length = 0; }},
+      {"--max-length-ratio", [](auto& o) { o.filters.max_length_ratio = 0.5; }},
+      {"--min-script-share", [](auto& o) { o.filters.min_script_share = 1.5; }},
+      {"--scripts", [](auto& o) { o.filters.target_script = "Martian"; }},
+      {"--sentencepiece-alphas", [](auto& o) { o.sentencepiece_alphas = {-1}; }},
       {"--learning-rate", [](auto& o) { o.learning_rate = 0; }},
       {"--warmup-steps", [](auto& o) { o.warmup_steps = -1; }},
       {"--adam-beta1", [](auto& o) { o.adam_beta1 = 1; }},

@@ -9,6 +9,7 @@
 #include "filigree/base/error.h"
 #include "filigree/base/files.h"
 #include "filigree/model/model_directory.h"
+#include "tests/text/captured_log.h"
 #include "tests/train/toy.h"
 
 namespace filigree::train {
@@ -18,6 +19,7 @@ namespace fs = std::filesystem;
 using test::content_of;
 using test::TemporaryFolder;
 using testing::HasSubstr;
+using testing::Not;
 
 // The reports of metrics.jsonl without what the clock decides.
 std::vector<std::string> curve(const fs::path& model) {
@@ -63,6 +65,68 @@ TEST(Trainer, InterruptedAndResumedEqualsUninterruptedToTheBit) {
     EXPECT_TRUE(content_of(folder.path() / "model/model.safetensors") ==
                 content_of(whole_folder.path() / "model/model.safetensors"));
   }
+}
+
+// Two corpora, the second drawn one and a half times, in other pieces every epoch.
+TrainOptions weighted_options(const TemporaryFolder& folder) {
+  TrainOptions options = toy_options(folder);
+  const ToyText more = toy_text(50, 3);
+  options.train_sets.push_back(folder.write("more.src", more.source));
+  options.train_sets.push_back(folder.write("more.tgt", more.target));
+  options.corpus_weights = {1, 1.5};
+  options.sentencepiece_alphas = {0.3};
+  return options;
+}
+
+TEST(Trainer, ResumesToTheBitWithWeightsAndSubwordRegularisation) {
+  const TemporaryFolder whole_folder, folder;
+  const TrainOptions whole = weighted_options(whole_folder);
+  train(whole);
+  TrainOptions options = weighted_options(folder);
+  options.max_steps = 5;
+  train(options);
+  fs::remove_all(options.model / "cache");
+  options.max_steps = whole.max_steps;
+  train(options);
+  const char* const weights = "model/step_000000012/model.safetensors";
+  EXPECT_TRUE(content_of(folder / weights) == content_of(whole_folder / weights));
+}
+
+TEST(Trainer, SubwordRegularisationChangesWhatIsLearned) {
+  const TemporaryFolder with, without;
+  train(weighted_options(with));
+  TrainOptions options = weighted_options(without);
+  options.sentencepiece_alphas.clear();
+  train(options);
+  EXPECT_FALSE(content_of(with / "model/model.safetensors") ==
+               content_of(without / "model/model.safetensors"));
+}
+
+TEST(Trainer, OtherTrainingTextStartsTheEpochAgain) {
+  const TemporaryFolder folder;
+  TrainOptions options = toy_options(folder);
+  options.max_steps = 3;
+  train(options);
+  const ToyText less = toy_text(30, 4);
+  folder.write("train.src", less.source);
+  folder.write("train.tgt", less.target);
+  options.max_steps = 6;
+  const test::CapturedLog log;
+  EXPECT_EQ(train(options).steps, 6);
+  EXPECT_THAT(log.text(), HasSubstr("this epoch starts again"));
+}
+
+TEST(Trainer, TrainingsShareADataCache) {
+  const TemporaryFolder folder;
+  TrainOptions options = toy_options(folder);
+  options.data_cache = folder / "cache";
+  train(options);
+  EXPECT_FALSE(fs::exists(options.model / "cache"));
+  options.model = folder / "other";
+  options.seed = 5;
+  const test::CapturedLog log;
+  train(options);
+  EXPECT_THAT(log.text(), Not(HasSubstr("tokenising")));
 }
 
 TEST(Trainer, LearnsTheToyTask) {

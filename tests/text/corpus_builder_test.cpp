@@ -1,4 +1,4 @@
-#include "filigree/text/corpus.h"
+#include "filigree/text/corpus_builder.h"
 
 #include <gmock/gmock.h>
 
@@ -19,8 +19,21 @@ using testing::ElementsAre;
 
 std::vector<int> ids(std::span<const int32_t> span) { return {span.begin(), span.end()}; }
 
+/// Builds the file and reads it whole.
 ParallelCorpus read(const CorpusOptions& options, CorpusReport& report) {
-  return read_corpus(options, small_tokenizer(), small_tokenizer(), report);
+  const TemporaryFolder folder;
+  {
+    PairStoreWriter writer(folder / "corpus.pairs", small_tokenizer().size());
+    report = build_corpus(options, small_tokenizer(), small_tokenizer(), writer);
+  }
+  const PairStore store(folder / "corpus.pairs");
+  ParallelCorpus corpus;
+  std::vector<int32_t> source, target;
+  for (int64_t i = 0; i < store.size(); ++i) {
+    store.read(i, source, target);
+    corpus.add(source, target);
+  }
+  return corpus;
 }
 
 TEST(Corpus, HoldsTheTokensOfEveryPairInOrder) {
@@ -36,13 +49,11 @@ TEST(Corpus, HoldsTheTokensOfEveryPairInOrder) {
   EXPECT_EQ(ids(corpus.source(1)), small_tokenizer().encode("the dog and the cat"));
   EXPECT_EQ(ids(corpus.target(1)), small_tokenizer().encode("der Hund und die Katze"));
   EXPECT_EQ(corpus.source_length(1), static_cast<int64_t>(corpus.source(1).size()));
-  EXPECT_EQ(corpus.source_tokens(), corpus.source_length(0) + corpus.source_length(1));
-  EXPECT_EQ(corpus.target_tokens(), corpus.target_length(0) + corpus.target_length(1));
-  EXPECT_EQ(report.sources[0].source_tokens, corpus.source_tokens());
-  EXPECT_EQ(report.sources[0].target_tokens, corpus.target_tokens());
+  EXPECT_EQ(report.sources[0].source_tokens, corpus.source_length(0) + corpus.source_length(1));
+  EXPECT_EQ(report.sources[0].target_tokens, corpus.target_length(0) + corpus.target_length(1));
 }
 
-TEST(Corpus, SourcesAreParts) {
+TEST(Corpus, SourcesComeOneAfterTheOther) {
   const TemporaryFolder folder;
   const CorpusOptions options{
       .sources = {{.source = folder.write("a.tsv", "a cat\teine Katze\n\tx\n"), .tsv = true},
@@ -51,13 +62,10 @@ TEST(Corpus, SourcesAreParts) {
                    .weight = 2}}};
   CorpusReport report;
   const ParallelCorpus corpus = read(options, report);
-  ASSERT_EQ(corpus.parts().size(), 2u);
-  EXPECT_EQ(corpus.parts()[0].begin, 0);
-  EXPECT_EQ(corpus.parts()[0].end, 1);
-  EXPECT_EQ(corpus.parts()[0].weight, 1);
-  EXPECT_EQ(corpus.parts()[1].begin, 1);
-  EXPECT_EQ(corpus.parts()[1].end, 3);
-  EXPECT_EQ(corpus.parts()[1].weight, 2);
+  ASSERT_EQ(corpus.size(), 3);
+  EXPECT_EQ(report.sources[0].kept, 1);
+  EXPECT_EQ(report.sources[1].kept, 2);
+  EXPECT_EQ(ids(corpus.source(1)), small_tokenizer().encode("the dog"));
 }
 
 TEST(Corpus, ReportCountsEveryReasonOnce) {
@@ -66,7 +74,7 @@ TEST(Corpus, ReportCountsEveryReasonOnce) {
                            "\t\n" + "\xFF\tx\n" + std::string("\0\tx\n", 4) +
                            "a cat a cat a cat a cat\tx\n";
   const CorpusOptions options{.sources = {{.source = folder.write("a.tsv", text), .tsv = true}},
-                              .max_length = 7,
+                              .filters = {.max_length = 7},
                               .bad_lines = BadLines::kDrop};
   CorpusReport report;
   EXPECT_EQ(read(options, report).size(), 1);
@@ -88,10 +96,10 @@ TEST(Corpus, PairsAtTheMaximumLengthAreKept) {
   CorpusOptions options{
       .sources = {{.source = folder.write("a.tsv", "a\tthe cat sits on the mat\na\ta\n"),
                    .tsv = true}},
-      .max_length = length};
+      .filters = {.max_length = length}};
   CorpusReport report;
   EXPECT_EQ(read(options, report).size(), 2);
-  options.max_length = length - 1;
+  options.filters.max_length = length - 1;
   EXPECT_EQ(read(options, report).size(), 1);
 }
 
@@ -122,10 +130,56 @@ TEST(Corpus, ASourceWithoutAUsablePairIsAnError) {
   const std::string good = folder.write("good.tsv", "a\ta\n");
   const std::string bad = folder.write("bad.tsv", "\tx\n\ty\nthe cat\tthe mat\n");
   const CorpusOptions options{
-      .sources = {{.source = good, .tsv = true}, {.source = bad, .tsv = true}}, .max_length = 1};
+      .sources = {{.source = good, .tsv = true}, {.source = bad, .tsv = true}},
+      .filters = {.max_length = 1}};
   CorpusReport report;
   EXPECT_THROWS(read(options, report), Error,
                 bad + ": none of the 3 pairs can be used (2 with an empty source, 1 too long)");
+}
+
+TEST(Corpus, EveryFilterHasItsCount) {
+  const TemporaryFolder folder;
+  const std::string first =
+                        "the cat\tdie Katze\n"                                     // kept
+                        "the dog\tthe dog\n"                                       // identical
+                        "the cat\tdie Katze\n"                                     // duplicate
+                        "a\tdie Katze sitzt auf der Matte\n"                       // length ratio
+                        "\xD0\xB4\xD0\xB0 \xD0\xB4\xD0\xB0 \xD0\xB4\tdie Katze\n"  // Cyrillic
+                        "123\t123 456\n",  // no letters: kept
+      second = "the cat\tdie Katze\nthe man\tder Mann\n";
+  const CorpusOptions options{.sources = {{.source = folder.write("a.tsv", first), .tsv = true},
+                                          {.source = folder.write("b.tsv", second), .tsv = true}},
+                              .filters = {.max_length_ratio = 4,
+                                          .drop_identical = true,
+                                          .drop_duplicates = true,
+                                          .source_script = "Latin"}};
+  CorpusReport report;
+  EXPECT_EQ(read(options, report).size(), 3);
+  const SourceReport& a = report.sources[0];
+  EXPECT_EQ(a.kept, 2);
+  EXPECT_EQ(a.identical, 1);
+  EXPECT_EQ(a.duplicates, 1);
+  EXPECT_EQ(a.length_ratio, 1);
+  EXPECT_EQ(a.wrong_script, 1);
+  EXPECT_EQ(report.sources[1].duplicates, 1);
+  EXPECT_EQ(report.sources[1].kept, 1);
+  EXPECT_EQ(report.summary(),
+            "left out 5 of 8 pairs: 1 of unlike lengths, 1 identical, 1 in the wrong script, 2 "
+            "duplicates");
+  CorpusReport of_all;
+  read({.sources = options.sources}, of_all);
+  EXPECT_EQ(of_all.total().kept, 8);
+}
+
+TEST(Corpus, LinesOfManyMegabytesAreRead) {
+  const TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 40; ++i) text += std::string(1 << 20, 'a') + "\ta\n";
+  const CorpusOptions options{
+      .sources = {{.source = folder.write("a.tsv", text + "a\ta\n"), .tsv = true}}};
+  CorpusReport report;
+  EXPECT_EQ(read(options, report).size(), 1);
+  EXPECT_EQ(report.sources[0].too_long, 40);
 }
 
 TEST(Corpus, InvalidUtf8IsAnErrorByDefault) {
@@ -147,8 +201,9 @@ TEST(Corpus, OptionsOutOfRangeAreUsageErrors) {
                 UsageError, "a: a TSV corpus is one file with both sides");
   EXPECT_THROWS(read({.sources = {{.source = "a", .target = "b", .weight = 0}}}, report),
                 UsageError, "a + b: the weight must be above 0, got 0");
-  EXPECT_THROWS(read({.sources = {{.source = "a", .target = "b"}}, .max_length = 0}, report),
-                UsageError, "the maximum length must be at least 1, got 0");
+  EXPECT_THROWS(
+      read({.sources = {{.source = "a", .target = "b"}}, .filters = {.max_length = 0}}, report),
+      UsageError, "the maximum length must be at least 1, got 0");
   EXPECT_THROWS(read({.sources = {{.source = "a", .target = "b"}}, .threads = -1}, report),
                 UsageError, "threads must not be negative, got -1");
 }
