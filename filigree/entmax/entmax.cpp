@@ -4,6 +4,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/library.h>
 
+#include "filigree/entmax/autocast.h"
 #include "filigree/entmax/operators.h"
 
 namespace filigree {
@@ -83,6 +84,14 @@ TORCH_LIBRARY(filigree, library) {
 TORCH_LIBRARY_IMPL(filigree, CPU, library) {
   library.impl("entmax_with_threshold", forward_cpu);
   library.impl("_entmax_backward", backward_cpu);
+}
+
+TORCH_LIBRARY_IMPL(filigree, AutocastCPU, library) {
+  library.impl("entmax_with_threshold", float32_under_autocast<call_forward>::call);
+}
+
+TORCH_LIBRARY_IMPL(filigree, AutocastCUDA, library) {
+  library.impl("entmax_with_threshold", float32_under_autocast<call_forward>::call);
 }
 
 TORCH_LIBRARY_IMPL(filigree, Autograd, library) {

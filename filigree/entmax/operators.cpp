@@ -52,7 +52,8 @@ at::ScalarType compute_type(at::ScalarType scores) {
   return scores == at::kDouble ? at::kDouble : at::kFloat;
 }
 
-at::Tensor align_alpha(const at::Tensor& alpha, const at::Tensor& scores, int64_t dim) {
+at::Tensor align_alpha(const at::Tensor& alpha, const at::Tensor& scores, int64_t dim,
+                       const char* name) {
   const int64_t dims = scores.dim();
   dim = at::maybe_wrap_dim(dim, dims);
   // In [batch, head, query, key] a vector over the keys could only have size 1, so it is per head.
@@ -63,7 +64,7 @@ at::Tensor align_alpha(const at::Tensor& alpha, const at::Tensor& scores, int64_
   for (int64_t i = 1; fits && i <= alpha.dim() && i <= dims; ++i) {
     fits = alpha.size(-i) == 1 || (alpha.size(-i) == scores.size(-i) && dims - i != dim);
   }
-  TORCH_CHECK(fits, "entmax: alpha of shape ", alpha.sizes(), " does not fit scores of shape ",
+  TORCH_CHECK(fits, "entmax: ", name, " of shape ", alpha.sizes(), " does not fit scores of shape ",
               scores.sizes(), ": it must broadcast over them with size 1 along dimension ", dim,
               dims == 4 ? ", or have one value per head" : "");
   return alpha.dim() <= dims ? alpha : alpha.reshape(std::vector<int64_t>(dims, 1));

@@ -15,8 +15,9 @@ using Outputs = std::tuple<at::Tensor, at::Tensor, at::Tensor>;  // p, τ, suppo
 at::ScalarType compute_type(at::ScalarType scores);
 
 /// A view of alpha that broadcasts over the scores with size 1 along dim; throws when there is
-/// none.
-at::Tensor align_alpha(const at::Tensor& alpha, const at::Tensor& scores, int64_t dim);
+/// none, naming the parameter `name`.
+at::Tensor align_alpha(const at::Tensor& alpha, const at::Tensor& scores, int64_t dim,
+                       const char* name = "alpha");
 
 /// α of every row along dim, in the order of the rows, or a single value when all rows share it.
 /// Throws where it is not a number of at least 1.

@@ -1,0 +1,44 @@
+"""α-entmax for PyTorch: attention weights and losses with exact zeros, and a learned α.
+
+``entmax`` is the transform at any α ≥ 1; ``sparsemax``, ``entmax15``, ``entmax_bisect`` and the
+other names of the entmax package are here as well, so that ``from filigree import entmax15`` takes
+the place of ``from entmax import entmax15``. ``AdaptiveAlpha`` learns one α for every head.
+"""
+
+from . import _library
+
+_library.load()  # before the modules below, which name the operators
+
+from ._version import __version__  # noqa: E402
+from .activations import Entmax15, Sparsemax, entmax15, sparsemax  # noqa: E402
+from .adaptive import AdaptiveAlpha  # noqa: E402
+from .root_finding import (  # noqa: E402
+    BudgetBisect,
+    EntmaxBisect,
+    NormmaxBisect,
+    SparsemaxBisect,
+    budget_bisect,
+    entmax_bisect,
+    normmax_bisect,
+    sparsemax_bisect,
+)
+from .transform import entmax, entmax_with_threshold  # noqa: E402
+
+__all__ = [
+    "AdaptiveAlpha",
+    "BudgetBisect",
+    "Entmax15",
+    "EntmaxBisect",
+    "NormmaxBisect",
+    "Sparsemax",
+    "SparsemaxBisect",
+    "budget_bisect",
+    "entmax",
+    "entmax15",
+    "entmax_bisect",
+    "entmax_with_threshold",
+    "normmax_bisect",
+    "sparsemax",
+    "sparsemax_bisect",
+    "__version__",
+]
