@@ -1,7 +1,9 @@
 // α-normmax on tensors: p = argmax over the simplex of ⟨p, z⟩ − ‖p‖_α (Blondel, Martins and
-// Niculae, 2020, "Learning with Fenchel-Young losses"). Also torch.ops.filigree.normmax.
+// Niculae, 2020, "Learning with Fenchel-Young losses"). Also torch.ops.filigree.normmax
+// and …normmax_loss.
 #pragma once
 
+#include <ATen/core/Reduction.h>
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -15,5 +17,14 @@ namespace filigree {
 /// Differentiable, also twice, in scores and alpha. Computed in float64.
 at::Tensor normmax(const at::Tensor& scores, const at::Tensor& alpha, int64_t dim = -1);
 at::Tensor normmax(const at::Tensor& scores, double alpha, int64_t dim = -1);
+
+/// The Fenchel-Young loss of normmax, L = ⟨p − e_y, z⟩ + 1 − ‖p‖_α ≥ 0, for α ≥ 1. Arguments and
+/// errors: as for entmax_loss().
+at::Tensor normmax_loss(const at::Tensor& logits, const at::Tensor& target, const at::Tensor& alpha,
+                        int64_t dim = -1, int64_t reduction = at::Reduction::Mean,
+                        int64_t ignore_index = -100, double label_smoothing = 0);
+at::Tensor normmax_loss(const at::Tensor& logits, const at::Tensor& target, double alpha,
+                        int64_t dim = -1, int64_t reduction = at::Reduction::Mean,
+                        int64_t ignore_index = -100, double label_smoothing = 0);
 
 }  // namespace filigree
