@@ -9,6 +9,7 @@ packages=(
   libsentencepiece-dev libicu-dev zlib1g-dev
   libcli11-dev libyaml-cpp-dev nlohmann-json3-dev libspdlog-dev libfmt-dev
   libgtest-dev libgmock-dev libbenchmark-dev
+  python3-torch python3-pytest python3-pip
 )
 
 missing=()

@@ -1,5 +1,5 @@
-# Arguments: SOURCE of the consumer, BUILD folder to install from, WORK folder (made anew), and the
-# GENERATOR, COMPILER and SANITIZE setting of the build.
+# Arguments: SOURCE of the consumer, BUILD folder to install from, WORK folder (made anew), the
+# GENERATOR, COMPILER and SANITIZE setting of the build, and PYTHON (or empty) with its PYTHON_DIR.
 file(REMOVE_RECURSE ${WORK})
 
 function(run)
@@ -15,4 +15,9 @@ run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${SOURCE} -B ${WORK}/build -D CMAKE_BUIL
   -D CMAKE_CXX_COMPILER=${COMPILER} -D CMAKE_PREFIX_PATH=${WORK}/prefix ${flags})
 run(${CMAKE_COMMAND} --build ${WORK}/build)
 run(${WORK}/build/consumer)
+run(${WORK}/build/operators)
 run(${WORK}/prefix/bin/filigree --version)
+if(PYTHON AND NOT SANITIZE)
+  run(${CMAKE_COMMAND} -E env PYTHONPATH=${WORK}/prefix/${PYTHON_DIR}
+    ${PYTHON} ${SOURCE}/../check_package.py ${WORK}/prefix)
+endif()
