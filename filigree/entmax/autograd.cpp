@@ -1,5 +1,5 @@
-// The gradients of α-entmax as autograd functions. The first derivatives are kernels; their own
-// derivative is written in tensor operations from p and α alone. With, on the support,
+// The gradients of α-entmax as autograd functions. The first derivatives are operators; their
+// own derivative is written in tensor operations from p and α alone. With, on the support,
 //
 //   ε = α − 1,  l = −log p,  x = εl,  s = p^{1−ε},  w = p l² φ(x),  φ(x) = (eˣ − 1 − x) / x²,
 //   δ = Σ s dp / Σ s
@@ -13,6 +13,7 @@
 #include <limits>
 
 #include "filigree/entmax/operators.h"
+#include "filigree/entmax/special_functions.h"
 
 namespace filigree::entmax_operators {
 namespace {
@@ -20,40 +21,6 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::Variable;
 using torch::autograd::variable_list;
-
-// Σ_k x^k / (k + from)! · (k + 1)^derivative: near 0 the closed forms of the functions below
-// cancel.
-at::Tensor series(const at::Tensor& x, int from, bool derivative) {
-  constexpr int kTerms = 20;  // enough for double at x ≤ 1
-  double factorial = 1;
-  for (int k = 2; k < kTerms + from; ++k) factorial *= k;
-  at::Tensor sum = at::zeros_like(x);
-  for (int k = kTerms - 1; k >= 0; --k) {
-    sum = sum * x + (derivative ? k + 1 : 1) / factorial;
-    factorial /= k + from;
-  }
-  return sum;
-}
-
-// `closed(x)` above 1 and the series below, each evaluated where it is finite only.
-template <typename Closed>
-at::Tensor piecewise(const at::Tensor& x, int from, bool derivative, Closed&& closed) {
-  return at::where(x > 1, closed(x.clamp_min(1)), series(x.clamp_max(1), from, derivative));
-}
-
-// (eˣ − 1) / x
-at::Tensor phi1(const at::Tensor& x) {
-  return piecewise(x, 1, false, [](const at::Tensor& y) { return y.expm1() / y; });
-}
-// φ(x) = (eˣ − 1 − x) / x²
-at::Tensor phi2(const at::Tensor& x) {
-  return piecewise(x, 2, false, [](const at::Tensor& y) { return (y.expm1() - y) / (y * y); });
-}
-// φ'(x) = Σ_k (k + 1) x^k / (k + 3)!
-at::Tensor phi2_derivative(const at::Tensor& x) {
-  return piecewise(x, 3, true,
-                   [](const at::Tensor& y) { return (y.exp() * (y - 2) + y + 2) / (y * y * y); });
-}
 
 // The gradient of ⟨u, dz⟩ + ⟨v, dα⟩ with respect to p, dp and α. u has the shape of p, v that of
 // alpha; either may be undefined, which stands for 0.
@@ -78,8 +45,8 @@ variable_list backward_of_backward(const at::Tensor& p_given, const at::Tensor& 
   const at::Tensor centred = dp - sum(s * dp) / total;
 
   const at::Tensor u = u_given.defined() ? u_given.to(type) : at::zeros_like(all);
-  const at::Tensor v =
-      v_given.defined() ? v_given.to(type).reshape(aligned.sizes()) : at::zeros_like(epsilon);
+  const at::Tensor v = v_given.defined() ? v_given.to(p.device(), type).reshape(aligned.sizes())
+                                         : at::zeros_like(epsilon);
   // ∂/∂s is c·pull and ∂/∂w is −v·c with c = dp − δ; the rest is the chain rule through s and w.
   const at::Tensor pull = u - sum(s * u) / total + v * sum(w) / total;
   const at::Tensor growth = on * x.exp();  // s / p
@@ -91,7 +58,7 @@ variable_list backward_of_backward(const at::Tensor& p_given, const at::Tensor& 
   const at::Tensor gradient_alpha =
       at::sum_to(centred * (pull * s * l - v * dw_depsilon), aligned.sizes());
   return {gradient_p.to(p_given.scalar_type()), gradient_dp.to(dp_given.scalar_type()),
-          gradient_alpha.reshape(alpha.sizes()).to(alpha.scalar_type())};
+          gradient_alpha.reshape(alpha.sizes()).to(alpha.device(), alpha.scalar_type())};
 }
 
 class EntmaxBackward : public torch::autograd::Function<EntmaxBackward> {

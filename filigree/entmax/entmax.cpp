@@ -5,6 +5,7 @@
 #include <torch/library.h>
 
 #include "filigree/entmax/autocast.h"
+#include "filigree/entmax/composite.h"
 #include "filigree/entmax/operators.h"
 
 namespace filigree {
@@ -12,8 +13,10 @@ namespace {
 
 using namespace entmax_operators;
 
-at::Tensor scalar_alpha(const at::Tensor& scores, double alpha) {
-  return at::scalar_tensor(alpha, scores.options().dtype(at::kDouble));
+at::Tensor scalar_alpha(double alpha) {
+  // On the CPU whatever the device of the scores: there it is known without waiting for a device,
+  // and not every device has float64.
+  return at::scalar_tensor(alpha, at::dtype(at::kDouble));
 }
 
 at::Tensor entmax_scalar(const at::Tensor& scores, double alpha, int64_t dim) {
@@ -35,7 +38,7 @@ at::Tensor entmax(const at::Tensor& scores, const at::Tensor& alpha, int64_t dim
 }
 
 at::Tensor entmax(const at::Tensor& scores, double alpha, int64_t dim) {
-  return entmax(scores, scalar_alpha(scores, alpha), dim);
+  return entmax(scores, scalar_alpha(alpha), dim);
 }
 
 Outputs entmax_with_threshold(const at::Tensor& scores, const at::Tensor& alpha, int64_t dim) {
@@ -43,7 +46,7 @@ Outputs entmax_with_threshold(const at::Tensor& scores, const at::Tensor& alpha,
 }
 
 Outputs entmax_with_threshold(const at::Tensor& scores, double alpha, int64_t dim) {
-  return entmax_with_threshold(scores, scalar_alpha(scores, alpha), dim);
+  return entmax_with_threshold(scores, scalar_alpha(alpha), dim);
 }
 
 namespace entmax_operators {
@@ -79,6 +82,17 @@ TORCH_LIBRARY(filigree, library) {
   library.def(
       "_entmax_backward(Tensor p, Tensor dp, Tensor alpha, int dim, bool with_alpha) "
       "-> (Tensor, Tensor)");
+}
+
+// Every device that has no entry of its own below takes this one.
+TORCH_LIBRARY_IMPL(filigree, CompositeExplicitAutograd, library) {
+  library.impl("entmax_with_threshold", forward_composite);
+  library.impl("_entmax_backward", backward_composite);
+}
+
+TORCH_LIBRARY_IMPL(filigree, Meta, library) {
+  library.impl("entmax_with_threshold", forward_meta);
+  library.impl("_entmax_backward", backward_meta);
 }
 
 TORCH_LIBRARY_IMPL(filigree, CPU, library) {

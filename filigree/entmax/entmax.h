@@ -21,6 +21,11 @@ namespace filigree {
 ///
 /// −inf masks an entry; a row masked throughout gives zeros and zero gradients. NaN stays in its
 /// own row. Throws c10::Error on alpha below 1 and on types and shapes that do not fit.
+///
+/// Tensors on the CPU go to the vector kernels, those of other devices to tensor operations, in a
+/// number of steps that depends on the size and type alone, so that nothing waits for the device.
+/// There an alpha that only the device knows is not checked: below 1 it makes its rows NaN.
+/// Meta tensors give shapes and types.
 at::Tensor entmax(const at::Tensor& scores, const at::Tensor& alpha, int64_t dim = -1);
 at::Tensor entmax(const at::Tensor& scores, double alpha, int64_t dim = -1);
 

@@ -52,6 +52,13 @@ at::ScalarType compute_type(at::ScalarType scores) {
   return scores == at::kDouble ? at::kDouble : at::kFloat;
 }
 
+void check_types(const at::Tensor& scores, const at::Tensor& alpha) {
+  TORCH_CHECK(at::isFloatingType(scores.scalar_type()),
+              "entmax: scores must be floating point, but they are ", scores.scalar_type());
+  TORCH_CHECK(at::isFloatingType(alpha.scalar_type()),
+              "entmax: alpha must be floating point, but it is ", alpha.scalar_type());
+}
+
 at::Tensor align_alpha(const at::Tensor& alpha, const at::Tensor& scores, int64_t dim,
                        const char* name) {
   const int64_t dims = scores.dim();
@@ -87,10 +94,7 @@ std::vector<double> row_alphas(const at::Tensor& aligned, const at::Tensor& scor
 }
 
 Outputs forward_cpu(const at::Tensor& scores, const at::Tensor& alpha, int64_t dim) {
-  TORCH_CHECK(at::isFloatingType(scores.scalar_type()),
-              "entmax: scores must be floating point, but they are ", scores.scalar_type());
-  TORCH_CHECK(at::isFloatingType(alpha.scalar_type()),
-              "entmax: alpha must be floating point, but it is ", alpha.scalar_type());
+  check_types(scores, alpha);
   dim = at::maybe_wrap_dim(dim, scores.dim());
   const at::ScalarType type = compute_type(scores.scalar_type());
   const std::vector<double> alphas = row_alphas(align_alpha(alpha, scores, dim), scores, dim);

@@ -14,6 +14,9 @@ using Outputs = std::tuple<at::Tensor, at::Tensor, at::Tensor>;  // p, τ, suppo
 /// The type that scores of this type are computed in.
 at::ScalarType compute_type(at::ScalarType scores);
 
+/// Throws unless both are floating point.
+void check_types(const at::Tensor& scores, const at::Tensor& alpha);
+
 /// A view of alpha that broadcasts over the scores with size 1 along dim; throws when there is
 /// none, naming the parameter `name`.
 at::Tensor align_alpha(const at::Tensor& alpha, const at::Tensor& scores, int64_t dim,
