@@ -32,6 +32,9 @@ std::string info_text(const model::Model& model, const translate::GenerationConf
     text += fmt::format("{:12} {}\n", std::string(name_of(block)) + " att.",
                         describe(c.attention(block)));
   }
+  text +=
+      fmt::format("output       {}\n",
+                  c.output_alpha == 1 ? "softmax" : fmt::format("entmax, α {}", c.output_alpha));
   text += c.shared_vocabulary ? fmt::format("vocabulary   {} pieces, shared\n", c.source_vocabulary)
                               : fmt::format("vocabulary   {} source pieces, {} target pieces\n",
                                             c.source_vocabulary, c.target_vocabulary);

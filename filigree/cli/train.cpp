@@ -22,6 +22,8 @@ struct Arguments {
   Transform attention = model::AttentionTransform{}.transform;
   std::optional<Transform> encoder_attention, cross_attention, decoder_attention;
   double alpha = model::AttentionTransform{}.alpha;
+  std::string loss = "cross-entropy";
+  double loss_alpha = 1.5;
   std::vector<double> alpha_range = {model::AttentionTransform{}.alpha_min,
                                      model::AttentionTransform{}.alpha_max};
   bool separate_vocabularies = false, untied_embeddings = false, post_norm = false;
@@ -65,6 +67,7 @@ TrainOptions options_from(const Arguments& a, int threads) {
     options.filters.source_script = a.scripts[0];
     options.filters.target_script = a.scripts[1];
   }
+  config.output_alpha = a.loss == "entmax" ? a.loss_alpha : 1;
   options.translate_valid_set = !a.no_valid_translations;
   options.threads = threads;
   return options;
@@ -171,6 +174,17 @@ void add_model_options(Command& command, Arguments& a) {
            1);
 }
 
+void add_loss_options(Command& command, Arguments& a) {
+  command.group("Loss");
+  one_of(command.option("--loss", a.loss,
+                        "cross-entropy (outputs by softmax) or entmax (outputs by α-entmax, most "
+                        "of whose probabilities are zero)"),
+         {"cross-entropy", "entmax"});
+  at_least(command.option("--loss-alpha", a.loss_alpha, "α of the entmax loss"), 1);
+  command.option("--label-smoothing", a.options.label_smoothing,
+                 "Share of the target's probability");
+}
+
 void add_optimisation_options(Command& command, TrainOptions& o) {
   command.group("Optimisation");
   above(command.option("--learning-rate", o.learning_rate, "Peak of the learning rate"), 0);
@@ -184,7 +198,6 @@ void add_optimisation_options(Command& command, TrainOptions& o) {
   command.option("--adam-beta2", o.adam_beta2, "Adam's decay of its square");
   command.option("--adam-epsilon", o.adam_epsilon, "Adam's smallest denominator");
   at_least(command.option("--clip-norm", o.clip_norm, "Longest gradient; 0: any"), 0);
-  command.option("--label-smoothing", o.label_smoothing, "Share of the target's probability");
   command.option("--dropout", o.dropout, "On embeddings and residual branches");
   command.option("--attention-dropout", o.attention_dropout, "On attention weights");
   at_least(command.option("--batch-tokens", o.batch_tokens, "Target tokens in a batch"), 1);
@@ -232,6 +245,7 @@ void add_train(Program& program) {
   add_data_options(command, *a);
   add_vocabulary_options(command, *a);
   add_model_options(command, *a);
+  add_loss_options(command, *a);
   add_optimisation_options(command, a->options);
   add_progress_options(command, *a);
   command.action([a, &command] { train::train(options_from(*a, command.threads())); });

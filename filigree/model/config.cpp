@@ -45,6 +45,7 @@ class Fields {
     if (!fits) throw Error("{}: \"{}\" has a value of the wrong type", where_, key);
     value = json.get<T>();
   }
+  bool has(const char* key) const { return object_.contains(key); }
   const Json& at(const char* key) {
     if (left_.erase(key) == 0) throw Error("{}: \"{}\" is missing", where_, key);
     return object_[key];
@@ -86,6 +87,17 @@ AttentionTransform transform_from_json(const Json& json, const std::string& wher
   }
   fields.finish();
   return t;
+}
+
+Json output_to_json(double alpha) {
+  if (alpha == 1) return to_json(AttentionTransform{.transform = Transform::kSoftmax});
+  return to_json(AttentionTransform{.transform = Transform::kEntmax, .alpha = alpha});
+}
+
+double output_alpha_from_json(const Json& json, const std::string& where) {
+  const AttentionTransform t = transform_from_json(json, where);
+  if (t.learned()) throw Error("{}: \"adaptive\" is for attention; the output's α is fixed", where);
+  return t.fixed_alpha();
 }
 
 void check(bool good, const char* field, const char* rule, double value) {
@@ -179,6 +191,8 @@ void validate(const ModelConfig& c) {
           "at least 1 and below alpha_max", t.alpha_min);
     check(t.alpha_max <= 1e3, "alpha_max", "at most 1000", t.alpha_max);
   }
+  check(c.output_alpha >= 1 && c.output_alpha <= 1e3, "the output's alpha", "between 1 and 1000",
+        c.output_alpha);
 }
 
 std::string to_json(const ModelConfig& c) {
@@ -192,6 +206,7 @@ std::string to_json(const ModelConfig& c) {
                      {"encoder_attention", to_json(c.encoder_attention)},
                      {"cross_attention", to_json(c.cross_attention)},
                      {"decoder_attention", to_json(c.decoder_attention)},
+                     {"output", output_to_json(c.output_alpha)},
                      {"pre_norm", c.pre_norm},
                      {"tied_embeddings", c.tied_embeddings},
                      {"shared_vocabulary", c.shared_vocabulary},
@@ -226,6 +241,10 @@ ModelConfig model_config_from_json(const std::string& text, const std::filesyste
   for (const auto block : kAttentionBlocks) {
     const std::string key = std::string(name_of(block)) + "_attention";
     c.attention(block) = transform_from_json(fields.at(key.c_str()), file.string() + ": " + key);
+  }
+  // Absent in models from before there was a choice.
+  if (fields.has("output")) {
+    c.output_alpha = output_alpha_from_json(fields.at("output"), file.string() + ": output");
   }
   fields.get("pre_norm", c.pre_norm);
   fields.get("tied_embeddings", c.tied_embeddings);

@@ -38,6 +38,9 @@ struct ModelConfig {
   int64_t d_ff = 256;
   int64_t heads = 4;
   AttentionTransform encoder_attention, cross_attention, decoder_attention;
+  /// α of the distribution over the next piece: 1 is softmax, more is α-entmax, which makes most
+  /// pieces impossible. The loss in training is the one that belongs to it.
+  double output_alpha = 1;
   bool pre_norm = true;  ///< layer norm before each sub-layer, else after the residual
   bool tied_embeddings =
       true;  ///< output layer = target embedding (= source embedding when shared)

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <mutex>
 
+#include "filigree/entmax/loss_kernels.h"
 #include "filigree/model/kernels/cross_entropy.h"
 #include "filigree/model/kernels/dropout.h"
 
@@ -117,7 +118,23 @@ class LinearRelu : public torch::autograd::Function<LinearRelu> {
   }
 };
 
-class LinearCrossEntropy : public torch::autograd::Function<LinearCrossEntropy> {
+// cross_entropy_row() for α > 1. p takes the memory of one row.
+template <typename T>
+RowLoss entmax_loss_row(T* logits, int64_t size, int64_t gold, const LossOptions& options, T scale,
+                        std::vector<T>& p) {
+  p.resize(static_cast<size_t>(size));
+  const entmax::Rows row{1, size, size};
+  T value;
+  entmax::loss(row, logits, &gold, options.alpha, options.label_smoothing, p.data(), &value);
+  if (scale != 0) {
+    entmax::loss_backward(row, p.data(), &gold, options.label_smoothing, &scale, logits);
+  }
+  const double epsilon = kEpsilonMass / static_cast<double>(size);
+  const double likelihood = (p[static_cast<size_t>(gold)] + epsilon) / (1 + kEpsilonMass);
+  return {value, std::log(likelihood)};
+}
+
+class LinearLoss : public torch::autograd::Function<LinearLoss> {
  public:
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& hidden,
                             const at::Tensor& weight, const at::Tensor& gold,
@@ -134,12 +151,16 @@ class LinearCrossEntropy : public torch::autograd::Function<LinearCrossEntropy> 
       const at::Tensor rows = hidden.narrow(0, begin, size);
       at::Tensor block = logits.narrow(0, 0, size);
       torch::mm_out(block, rows, weight.t());
-      AT_DISPATCH_FLOATING_TYPES(hidden.scalar_type(), "linear_cross_entropy", [&] {
+      AT_DISPATCH_FLOATING_TYPES(hidden.scalar_type(), "linear_loss", [&] {
         const scalar_t scale = with_gradient ? static_cast<scalar_t>(options.scale) : 0;
+        std::vector<scalar_t> p;
         for (int64_t i = 0; i < size; ++i) {
-          const RowLoss row = cross_entropy_row(block.data_ptr<scalar_t>() + i * vocabulary,
-                                                vocabulary, gold.data_ptr<int32_t>()[begin + i],
-                                                options.label_smoothing, scale);
+          scalar_t* const row_logits = block.data_ptr<scalar_t>() + i * vocabulary;
+          const int32_t target = gold.data_ptr<int32_t>()[begin + i];
+          const RowLoss row = options.alpha == 1 ? cross_entropy_row(row_logits, vocabulary, target,
+                                                                     options.label_smoothing, scale)
+                                                 : entmax_loss_row(row_logits, vocabulary, target,
+                                                                   options, scale, p);
           sums->loss += row.loss;
           sums->log_likelihood += row.log_likelihood;
         }
@@ -203,10 +224,9 @@ at::Tensor linear_relu(const at::Tensor& x, const at::Tensor& weight, const at::
   return LinearRelu::apply(x, weight, bias);
 }
 
-at::Tensor linear_cross_entropy(const at::Tensor& hidden, const at::Tensor& weight,
-                                const at::Tensor& gold, const LossOptions& options,
-                                LossSums& sums) {
-  return LinearCrossEntropy::apply(hidden, weight, gold, options, &sums);
+at::Tensor linear_loss(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& gold,
+                       const LossOptions& options, LossSums& sums) {
+  return LinearLoss::apply(hidden, weight, gold, options, &sums);
 }
 
 }  // namespace filigree::model

@@ -27,21 +27,29 @@ at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, double d
 /// max(x weightᵀ + bias, 0). x [N, I], weight [O, I], bias [O]; returns [N, O].
 at::Tensor linear_relu(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
 
+/// The loss of the output layer.
 struct LossOptions {
+  double alpha = 1;  ///< of the output's α-entmax and its loss; 1: softmax, cross-entropy
   double label_smoothing = 0;
   double scale = 1;  ///< the loss is `scale` times the sum over positions
 };
 
+/// What ε-perplexity (Martins, Marinho and Martins, 2020, "Sparse Text Generation") adds to all V
+/// probabilities of a distribution together before it is normalised again.
+inline constexpr double kEpsilonMass = 0.01;
+
 struct LossSums {
-  double loss = 0;            ///< label-smoothed cross-entropy, in nats, unscaled
-  double log_likelihood = 0;  ///< Σ log p[gold]
+  double loss = 0;  ///< label-smoothed cross-entropy or α-entmax loss, in nats, unscaled
+  /// Σ log p[gold]. For α > 1, where p[gold] may be 0, it is Σ log ((p[gold] + ε) / (1 + εV)) with
+  /// εV = kEpsilonMass.
+  double log_likelihood = 0;
   int64_t tokens = 0;
 };
 
-/// Label-smoothed cross-entropy of logits = hidden weightᵀ without ever holding all logits: a block
-/// of positions at a time, whose gradients are taken at once.
-/// hidden [N, D], weight [V, D], gold [N] int32. Adds to `sums`; returns the scaled loss, a scalar.
-at::Tensor linear_cross_entropy(const at::Tensor& hidden, const at::Tensor& weight,
-                                const at::Tensor& gold, const LossOptions& options, LossSums& sums);
+/// Label-smoothed cross-entropy or α-entmax loss of logits = hidden weightᵀ without ever holding
+/// all logits: a block of positions at a time, whose gradients are taken at once. hidden [N, D],
+/// weight [V, D], gold [N] int32. Adds to `sums`; returns the scaled loss, a scalar.
+at::Tensor linear_loss(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& gold,
+                       const LossOptions& options, LossSums& sums);
 
 }  // namespace filigree::model

@@ -33,6 +33,10 @@ Json by_layer_and_head(const model::ModelConfig& config, model::AttentionBlock b
 
 }  // namespace
 
+const char* perplexity_name(const model::ModelConfig& config) {
+  return config.output_alpha == 1 ? "perplexity" : "epsilon_perplexity";
+}
+
 MetricsFile::MetricsFile(std::filesystem::path path, int64_t step) : path_(std::move(path)) {
   if (!std::filesystem::exists(path_)) return;
   std::string kept;
@@ -61,7 +65,7 @@ void MetricsFile::write(const ValidationReport& r, const model::Transformer& mod
                {"step", r.step},
                {"epoch", rounded(r.epoch)},
                {"loss", rounded(r.loss)},
-               {"perplexity", rounded(r.perplexity)}};
+               {perplexity_name(model.config()), rounded(r.perplexity)}};
   if (r.bleu) json["bleu"] = rounded(*r.bleu);
   if (r.chrf) json["chrf"] = rounded(*r.chrf);
   const model::ModelConfig& config = model.config();

@@ -13,7 +13,7 @@ namespace filigree::train {
 struct TrainingReport {
   int64_t step;
   double epoch;  ///< with the share of the current one
-  double loss;   ///< per target token, label-smoothed, nats
+  double loss;   ///< of training, per target token, label-smoothed, nats
   double learning_rate;
   double gradient_norm;
   double tokens_per_second;  ///< target tokens
@@ -22,10 +22,14 @@ struct TrainingReport {
 struct ValidationReport {
   int64_t step = 0;
   double epoch = 0;
-  double loss = 0;  ///< cross-entropy per target token, nats
+  double loss = 0;  ///< that of training, without label smoothing, per target token, nats
+  /// With a sparse output, ε-perplexity: see model::LossSums::log_likelihood.
   double perplexity = 0;
   std::optional<double> bleu, chrf;
 };
+
+/// What to call the perplexity of a model: "perplexity" or "epsilon_perplexity".
+const char* perplexity_name(const model::ModelConfig& config);
 
 class MetricsFile {
  public:

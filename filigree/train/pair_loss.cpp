@@ -18,7 +18,9 @@ at::Tensor pair_loss(const model::Transformer& model, const PackedPairs& pairs,
                      model::LossSums& sums) {
   const at::Tensor memory = model.encode(pairs.source, options);
   const at::Tensor hidden = model.decode(pairs.target_input, memory, pairs.source, options);
-  return model::linear_cross_entropy(hidden, model.output_weight(), pairs.gold, loss, sums);
+  model::LossOptions of_output = loss;
+  of_output.alpha = model.config().output_alpha;
+  return model::linear_loss(hidden, model.output_weight(), pairs.gold, of_output, sums);
 }
 
 model::LossSums total(const std::vector<model::LossSums>& parts) {

@@ -19,7 +19,8 @@ struct PackedPairs {
 PackedPairs pack_pairs(const text::ParallelCorpus& corpus, std::span<const int32_t> indices,
                        const model::ModelConfig& config);
 
-/// Runs encoder, decoder and output layer; see linear_cross_entropy().
+/// Runs encoder, decoder and output layer; see linear_loss(). The model's output says which
+/// loss it is, not loss.alpha.
 at::Tensor pair_loss(const model::Transformer& model, const PackedPairs& pairs,
                      const model::ForwardOptions& options, const model::LossOptions& loss,
                      model::LossSums& sums);

@@ -332,8 +332,8 @@ void Trainer::validate_now() {
   } else {
     ++progress_.validations_without_gain;
   }
-  spdlog::info("step {:6}  validation  loss {:.4f}  perplexity {:.3f}{}  {}", r.step, r.loss,
-               r.perplexity,
+  spdlog::info("step {:6}  validation  loss {:.4f}  {} {:.3f}{}  {}", r.step, r.loss,
+               model_->config().output_alpha == 1 ? "perplexity" : "ε-perplexity", r.perplexity,
                r.bleu ? fmt::format("  BLEU {:.2f}  chrF {:.2f}", *r.bleu, *r.chrf) : "",
                better ? "best so far" : fmt::format("best is step {}", progress_.best_step));
 }

@@ -57,8 +57,8 @@ Validation run_validation(const model::Transformer& model, const ValidationSet& 
   const model::LossSums sums =
       gold_loss(model, set.corpus, options.batch_tokens, threads, validation.attention);
   ValidationReport& report = validation.report;
-  report.loss = -sums.log_likelihood / static_cast<double>(sums.tokens);
-  report.perplexity = std::exp(report.loss);
+  report.loss = sums.loss / static_cast<double>(sums.tokens);
+  report.perplexity = std::exp(-sums.log_likelihood / static_cast<double>(sums.tokens));
   if (options.translate_valid_set) {
     const evaluate::Segments output = translations(model, set, tokenizer, options, threads);
     report.bleu = evaluate::corpus_bleu(output, {set.references}).score;

@@ -1,4 +1,4 @@
-// How good a model is on the validation set: cross-entropy with gold targets, and BLEU and chrF of
+// How good a model is on the validation set: the loss with gold targets, and BLEU and chrF of
 // its own translations.
 #pragma once
 

@@ -35,9 +35,11 @@ void TopCandidates::offer(const Candidate& candidate) {
 }
 
 bool TopCandidates::offer_row(int row, double log_probability, const float* values, int size) {
-  // The least value that may pass, rounded down: offer() decides, in double precision.
+  // The least value that may pass, rounded down: offer() decides, in double precision. A finite
+  // one, so that probabilities of zero never do.
   const auto bar_now = [&] {
-    return std::nextafter(static_cast<float>(worst_kept() - log_probability), kMinusInfinity);
+    const auto bar = static_cast<float>(worst_kept() - log_probability);
+    return std::max(std::nextafter(bar, kMinusInfinity), std::numeric_limits<float>::lowest());
   };
   float bar = bar_now();
   bool numbers = true;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "filigree/entmax/kernels.h"
@@ -27,13 +28,19 @@ at::Tensor residual(bool pre_norm, const model::LayerNorm& norm, const at::Tenso
   return norm(branch(x).add_(x));
 }
 
-/// In place, a row at a time while it is in the cache.
-void log_softmax(float* logits, int64_t rows, int64_t size) {
-  std::vector<float> probabilities(size);
+/// Logits to log p in place, a row at a time while it is in the cache; −inf where p is 0.
+void to_log_probabilities(float* logits, int64_t rows, int64_t size, double alpha) {
+  std::vector<float> p(size);
   for (int64_t r = 0; r < rows; ++r, logits += size) {
-    float log_sum = 0;
-    entmax::forward({1, size, size}, logits, 1.0, probabilities.data(), &log_sum);
-    for (int64_t i = 0; i < size; ++i) logits[i] -= log_sum;
+    float tau = 0;
+    entmax::forward({1, size, size}, logits, alpha, p.data(), &tau);
+    if (alpha == 1) {  // τ is log Σ exp z
+      for (int64_t i = 0; i < size; ++i) logits[i] -= tau;
+    } else {
+      for (int64_t i = 0; i < size; ++i) {
+        logits[i] = p[i] == 0 ? -std::numeric_limits<float>::infinity() : std::log(p[i]);
+      }
+    }
   }
 }
 
@@ -155,7 +162,7 @@ void Decoder::step(std::span<const SearchRow> rows, float* log_probabilities) {
   const int64_t size = model_.config().target_vocabulary;
   at::Tensor logits = torch::from_blob(log_probabilities, {count, size});
   torch::mm_out(logits, x, model_.output_weight().t());
-  log_softmax(log_probabilities, count, size);
+  to_log_probabilities(log_probabilities, count, size, model_.config().output_alpha);
 }
 
 }  // namespace filigree::translate

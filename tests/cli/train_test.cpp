@@ -52,6 +52,9 @@ TEST_F(Train, BadOptionsAreOneLine) {
   EXPECT_THAT(quiet(folder_ / "model", {"--max-steps", "0", "--patience", "0"}),
               FailsWith(2, HasSubstr("--max-steps")));
   EXPECT_THAT(quiet(folder_ / "model", {"--d-model", "33"}), FailsWith(2, HasSubstr("d_model")));
+  EXPECT_THAT(quiet(folder_ / "model", {"--loss", "hinge"}), FailsWith(2, HasSubstr("--loss")));
+  EXPECT_THAT(quiet(folder_ / "model", {"--loss", "entmax", "--loss-alpha", "0.9"}),
+              FailsWith(2, HasSubstr("--loss-alpha")));
   EXPECT_THAT(run_filigree({"train", "--model", folder_ / "model"}),
               FailsWith(2, HasSubstr("--train-sets is required")));
   const std::string yaml = folder_.write("train.yaml", "max-steps: 5\nlearnign-rate: 0.1\n");
@@ -87,6 +90,20 @@ TEST_F(Train, ACorpusSmallerThanABatchWorks) {
                                 "--max-steps", "3"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(run_filigree({"info", folder_ / "model"}).exit_code, 0);
+}
+
+TEST_F(Train, ByEntmaxLossItMakesAModelThatTranslates) {
+  const std::string model = folder_ / "model";
+  ASSERT_EQ(quiet(model, {"--loss", "entmax", "--label-smoothing", "0"}).exit_code, 0);
+  EXPECT_THAT(run_filigree({"info", model}).out, HasSubstr("output       entmax, α 1.5\n"));
+  const Outcome lists = run_filigree({"translate", "--model", model, "--n-best", "20"},
+                                     content_of(folder_ / "test.src"));
+  EXPECT_EQ(lists.exit_code, 0) << lists.err;
+  EXPECT_THAT(lists.out, testing::Not(HasSubstr("inf")));
+  EXPECT_THAT(lists.out, HasSubstr("\n39 ||| "));
+  const Outcome greedy =
+      run_filigree({"translate", "--model", model, "--beam-size", "1"}, "one cat\n\nred dog\n");
+  EXPECT_EQ(std::count(greedy.out.begin(), greedy.out.end(), '\n'), 3);
 }
 
 TEST_F(Train, ATrainingOfAnotherShapeIsRefused) {

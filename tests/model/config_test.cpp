@@ -45,6 +45,27 @@ TEST(ModelConfig, JsonKeepsEveryField) {
   EXPECT_EQ(read.encoder_attention.alpha_max, 2.5);
 }
 
+TEST(ModelConfig, TheOutputIsSoftmaxUnlessItSaysOtherwise) {
+  ModelConfig config = some_config();
+  const std::string softmax = to_json(config);
+  EXPECT_EQ(model_config_from_json(softmax, "config.json").output_alpha, 1);
+  const auto begin = softmax.find("  \"output\""), end = softmax.find("  \"pre_norm\"");
+  const std::string absent = softmax.substr(0, begin) + softmax.substr(end);
+  EXPECT_EQ(model_config_from_json(absent, "config.json").output_alpha, 1);
+
+  config.output_alpha = 1.75;
+  const std::string sparse = to_json(config);
+  EXPECT_EQ(model_config_from_json(sparse, "config.json").output_alpha, 1.75);
+  const auto with = [&](const std::string& output) {
+    return absent.substr(0, begin) + "  \"output\": " + output + ",\n" + absent.substr(begin);
+  };
+  EXPECT_EQ(model_config_from_json(with(R"({"transform": "sparsemax"})"), "c").output_alpha, 2);
+  EXPECT_THAT(failure_of(with(R"({"transform": "adaptive", "alpha_min": 1, "alpha_max": 2})")),
+              HasSubstr("output: \"adaptive\" is for attention"));
+  EXPECT_THAT(failure_of(with(R"({"transform": "entmax", "alpha": 0.5})")),
+              HasSubstr("alpha must be between 1 and 1000"));
+}
+
 TEST(ModelConfig, PresetsAreThoseOfTheManual) {
   ModelConfig config;
   apply_preset(config, "tiny");

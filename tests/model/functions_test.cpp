@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include "filigree/entmax/entmax.h"
+#include "filigree/entmax/loss.h"
 #include "tests/gradcheck.h"
 #include "tests/model/packing.h"
 
@@ -56,14 +58,14 @@ TEST(LinearRelu, EqualsThePlainComposition) {
                    {x, weight, bias});
 }
 
-TEST(LinearCrossEntropy, EqualsTorchsLabelSmoothedLoss) {
+TEST(LinearLoss, EqualsTorchsLabelSmoothedLoss) {
   // More positions than one block holds.
   const at::Tensor hidden = random({600, 5}, 8), weight = random({11, 5}, 9);
   const at::Tensor gold = torch::randint(0, 11, {600}, at::kInt);
   for (const double smoothing : {0.0, 0.1}) {
     LossSums sums;
-    const at::Tensor loss = linear_cross_entropy(
-        hidden, weight, gold, {.label_smoothing = smoothing, .scale = 1.0 / 600}, sums);
+    const at::Tensor loss =
+        linear_loss(hidden, weight, gold, {.label_smoothing = smoothing, .scale = 1.0 / 600}, sums);
     const at::Tensor logits = hidden.matmul(weight.t());
     const at::Tensor expected = torch::nn::functional::cross_entropy(
         logits, gold.to(at::kLong),
@@ -77,15 +79,51 @@ TEST(LinearCrossEntropy, EqualsTorchsLabelSmoothedLoss) {
   }
 }
 
-TEST(LinearCrossEntropy, GradientsAreRight) {
+TEST(LinearLoss, GradientsAreRight) {
   const at::Tensor gold = torch::tensor({0, 3, 2, 2}, at::kInt);
   expect_gradients(
       [&](const std::vector<at::Tensor>& x) {
         LossSums sums;
-        return linear_cross_entropy(x[0], x[1], gold, {.label_smoothing = 0.1, .scale = 0.25},
-                                    sums);
+        return linear_loss(x[0], x[1], gold, {.label_smoothing = 0.1, .scale = 0.25}, sums);
       },
       {random({4, 5}, 10), random({6, 5}, 11)});
+}
+
+TEST(LinearLoss, EqualsTheEntmaxLossForASparseOutput) {
+  const at::Tensor hidden = random({300, 5}, 8), weight = random({11, 5}, 9);
+  const at::Tensor gold = torch::randint(0, 11, {300}, at::kInt);
+  const at::Tensor logits = hidden.matmul(weight.t());
+  for (const double alpha : {1.2, 1.5, 2.0}) {
+    for (const double smoothing : {0.0, 0.1}) {
+      LossSums sums;
+      const at::Tensor loss =
+          linear_loss(hidden, weight, gold,
+                      {.alpha = alpha, .label_smoothing = smoothing, .scale = 1.0 / 300}, sums);
+      const at::Tensor expected =
+          filigree::entmax_loss(logits, gold, alpha, -1, at::Reduction::Mean, -100, smoothing);
+      EXPECT_NEAR(loss.item<double>(), expected.item<double>(), 1e-12);
+      EXPECT_NEAR(sums.loss / 300, expected.item<double>(), 1e-12);
+      EXPECT_EQ(sums.tokens, 300);
+      const at::Tensor p = filigree::entmax(logits, alpha);
+      const at::Tensor of_gold = p.gather(1, gold.to(at::kLong).unsqueeze(1));
+      EXPECT_GT((of_gold == 0).sum().item<int64_t>(), 0);
+      EXPECT_NEAR(sums.log_likelihood, ((of_gold + 0.01 / 11) / 1.01).log().sum().item<double>(),
+                  1e-9);
+    }
+  }
+}
+
+TEST(LinearLoss, GradientsAreRightForASparseOutput) {
+  const at::Tensor gold = torch::tensor({0, 3, 2, 2}, at::kInt);
+  for (const double alpha : {1.2, 1.5, 2.0}) {
+    expect_gradients(
+        [&](const std::vector<at::Tensor>& x) {
+          LossSums sums;
+          return linear_loss(x[0], x[1], gold,
+                             {.alpha = alpha, .label_smoothing = 0.1, .scale = 0.25}, sums);
+        },
+        {random({4, 5}, 10), random({6, 5}, 11)});
+  }
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ at::Tensor loss_of(const Transformer& model, const Sequences& source, const Sequ
                    const ForwardOptions& options = {}) {
   const at::Tensor hidden = model.decode(target, model.encode(source, options), source, options);
   LossSums sums;
-  return linear_cross_entropy(hidden, model.output_weight(), target.tokens, {}, sums);
+  return linear_loss(hidden, model.output_weight(), target.tokens, {}, sums);
 }
 
 // Central differences of the loss in a sample of the entries of every parameter.

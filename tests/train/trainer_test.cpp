@@ -144,6 +144,34 @@ TEST(Trainer, LearnsTheToyTask) {
   EXPECT_GT(*result.best_score, -0.9);
 }
 
+TEST(Trainer, LearnsTheToyTaskByEntmaxLoss) {
+  const TemporaryFolder folder;
+  TrainOptions options = toy_options(folder);
+  options.model_config.output_alpha = 1.5;
+  options.max_steps = 400;
+  options.valid_every = 100;
+  options.dropout = 0;
+  options.attention_dropout = 0;
+  options.label_smoothing = 0;
+  options.stopping_metric = StoppingMetric::kLoss;
+  options.threads = 2;
+  const TrainResult result = train(options);
+  double best = 1e9;
+  for (const std::string& line : curve(options.model)) {
+    const auto json = nlohmann::json::parse(line);
+    EXPECT_FALSE(json.contains("perplexity"));
+    // Finite although some gold pieces have a probability of zero.
+    EXPECT_LT(json["epsilon_perplexity"].get<double>(), 24);
+    best = std::min(best, json["loss"].get<double>());
+  }
+  EXPECT_NEAR(*result.best_score, -best, 1e-4);
+  EXPECT_GT(*result.best_score, -0.7);
+  EXPECT_EQ(model::load_model(options.model).transformer.config().output_alpha, 1.5);
+  // What it was trained with belongs to it.
+  options.model_config.output_alpha = 1;
+  EXPECT_THROW(train(options), Error);
+}
+
 TEST(Trainer, StopsWhenPatienceIsOut) {
   const TemporaryFolder folder;
   TrainOptions options = toy_options(folder);

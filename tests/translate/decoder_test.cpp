@@ -5,6 +5,7 @@
 
 #include "filigree/base/error.h"
 #include "filigree/base/random.h"
+#include "filigree/entmax/entmax.h"
 #include "filigree/translate/translate_ids.h"
 #include "tests/translate/test_model.h"
 
@@ -35,19 +36,24 @@ at::Tensor full_log_probabilities(const model::Transformer& model, const Ids& so
   const model::Sequences sources = model::pack({source}, -1, model.config().source_eos);
   const model::Sequences target = model::pack({prefix}, model.config().target_bos, -1);
   const at::Tensor hidden = model.decode(target, model.encode(sources), sources);
-  return torch::log_softmax(hidden[-1].matmul(model.output_weight().t()), -1);
+  const at::Tensor logits = hidden[-1].matmul(model.output_weight().t());
+  const double alpha = model.config().output_alpha;
+  return alpha == 1 ? torch::log_softmax(logits, -1) : filigree::entmax(logits, alpha).log();
 }
 
-class EveryModel : public testing::TestWithParam<std::tuple<const char*, bool>> {
+class EveryModel : public testing::TestWithParam<std::tuple<const char*, bool, double>> {
  protected:
   model::Transformer model() const {
     auto config = small_config(kVocabulary, std::get<0>(GetParam()));
     config.pre_norm = std::get<1>(GetParam());
+    config.output_alpha = std::get<2>(GetParam());
     config.source_eos = 5;  // special tokens may lie anywhere
     config.target_bos = kStart;
     config.target_eos = kEnd;
     return random_model(config);
   }
+  /// Near the threshold of a sparse output only p itself is well determined, not its logarithm.
+  bool sparse() const { return std::get<2>(GetParam()) > 1; }
 };
 
 TEST_P(EveryModel, IncrementalDecodingEqualsFullDecoding) {
@@ -66,7 +72,8 @@ TEST_P(EveryModel, IncrementalDecodingEqualsFullDecoding) {
       const at::Tensor expected =
           full_log_probabilities(model, sources[rows[r].sentence], prefixes[r]);
       const at::Tensor row = torch::from_blob(found.data() + r * kVocabulary, {kVocabulary});
-      EXPECT_LT((row - expected).abs().max().item<float>(), 1e-5) << "step " << step;
+      const at::Tensor error = sparse() ? row.exp() - expected.exp() : row - expected;
+      EXPECT_LT(error.abs().max().item<float>(), 1e-5) << "step " << step;
     }
     std::vector<SearchRow> next;
     std::vector<Ids> next_prefixes;
@@ -98,13 +105,18 @@ TEST_P(EveryModel, HypothesisHoldsItsTeacherForcedLogProbability) {
   for (size_t i = 0; i < sources.size(); ++i) {
     for (const Hypothesis& hypothesis : results[i]) {
       double sum = 0;
-      for (size_t t = 0; t <= hypothesis.tokens.size(); ++t) {
+      const size_t steps = hypothesis.tokens.size() + hypothesis.complete;
+      ASSERT_EQ(hypothesis.token_log_probabilities.size(), steps);
+      for (size_t t = 0; t < steps; ++t) {
         const Ids prefix(hypothesis.tokens.begin(), hypothesis.tokens.begin() + t);
         const int token = t < hypothesis.tokens.size() ? hypothesis.tokens[t] : kEnd;
         const float expected =
             full_log_probabilities(model, sources[i], prefix)[token].item<float>();
-        EXPECT_NEAR(hypothesis.token_log_probabilities[t], expected, 1e-5);
-        sum += expected;
+        EXPECT_LT(sparse() ? std::abs(std::exp(hypothesis.token_log_probabilities[t]) -
+                                      std::exp(expected))
+                           : std::abs(hypothesis.token_log_probabilities[t] - expected),
+                  1e-5);
+        sum += hypothesis.token_log_probabilities[t];
       }
       EXPECT_NEAR(hypothesis.log_probability, sum, 1e-4);
     }
@@ -114,11 +126,81 @@ TEST_P(EveryModel, HypothesisHoldsItsTeacherForcedLogProbability) {
 INSTANTIATE_TEST_SUITE_P(Decoder, EveryModel,
                          testing::Combine(testing::Values("softmax", "entmax15", "sparsemax",
                                                           "adaptive"),
-                                          testing::Bool()),
+                                          testing::Bool(), testing::Values(1.0, 2.0)),
                          [](const auto& info) {
                            return std::string(std::get<0>(info.param)) +
-                                  (std::get<1>(info.param) ? "PreNorm" : "PostNorm");
+                                  (std::get<1>(info.param) ? "PreNorm" : "PostNorm") +
+                                  (std::get<2>(info.param) > 1 ? "SparseOutput" : "");
                          });
+
+/// Every output that the model gives a probability above zero, by the teacher-forced decoder.
+void enumerate(const model::Transformer& model, const Ids& source, size_t max_length,
+               const Ids& prefix, double log_probability,
+               std::vector<std::pair<double, Ids>>& outputs) {
+  const at::Tensor scores = full_log_probabilities(model, source, prefix);
+  const auto score = scores.accessor<float, 1>();
+  for (int token = 0; token < static_cast<int>(scores.size(0)); ++token) {
+    if (token == model.config().target_bos || std::isinf(score[token])) continue;
+    const double sum = log_probability + score[token];
+    if (token == model.config().target_eos) {
+      outputs.emplace_back(sum / static_cast<double>(prefix.size() + 1), prefix);
+    } else if (prefix.size() < max_length) {
+      Ids longer = prefix;
+      longer.push_back(token);
+      enumerate(model, source, max_length, longer, sum, outputs);
+    }
+  }
+}
+
+TEST(SparseOutput, LargeBeamEqualsExhaustiveSearch) {
+  constexpr int kSmall = 8, kMaxLength = 3;
+  int short_lists = 0, without_output = 0, compared = 0;
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    auto config = small_config(kSmall);
+    config.output_alpha = seed % 2 ? 1.5 : 2.5;
+    model::Transformer model = random_model(config, seed);
+    // From few zeros to so many that some sentences have no output at all.
+    model.parameters()["decoder.norm.weight"].detach().mul_(0.1 * static_cast<double>(seed));
+    const Ids source = {4, static_cast<int>(4 + seed % 4), 5};
+    std::vector<std::pair<double, Ids>> expected;
+    enumerate(model, source, kMaxLength, {}, 0, expected);
+    std::stable_sort(expected.begin(), expected.end(),
+                     [](const auto& a, const auto& b) { return a.first > b.first; });
+    SearchOptions options;
+    options.beam_size = options.n_best = 1000;
+    options.max_length_factor = 0;
+    options.max_length_offset = kMaxLength;
+    const auto found = translate_ids(model, spans({source}), options).at(0);
+    if (expected.empty()) {
+      ++without_output;
+      EXPECT_FALSE(found.at(0).complete);
+      continue;
+    }
+    short_lists += expected.size() < 50;
+    ASSERT_EQ(found.size(), expected.size());
+    for (size_t i = 0; i < found.size(); ++i) {
+      ++compared;
+      EXPECT_NEAR(found[i].score, expected[i].first, 1e-3);
+      EXPECT_TRUE(found[i].complete);
+      for (const float value : found[i].token_log_probabilities) EXPECT_TRUE(std::isfinite(value));
+    }
+    EXPECT_EQ(found[0].tokens, expected[0].second);
+    // A beam of a few never holds what has probability zero either.
+    options.beam_size = options.n_best = 4;
+    const auto few = translate_ids(model, spans({source}), options);
+    for (const Hypothesis& hypothesis : few.at(0)) {
+      EXPECT_TRUE(std::isfinite(hypothesis.score));
+      const auto is_it = [&](const auto& output) { return output.second == hypothesis.tokens; };
+      if (hypothesis.complete) {
+        EXPECT_TRUE(std::any_of(expected.begin(), expected.end(), is_it));
+      }
+    }
+  }
+  // The models cover what the test is about.
+  EXPECT_GT(compared, 50);
+  EXPECT_GT(short_lists, 0);
+  EXPECT_GT(without_output, 0);
+}
 
 TEST(TranslateIds, BatchesThreadsAndOrderNeverChangeAResult) {
   const model::Transformer model = random_model(small_config(kVocabulary));
