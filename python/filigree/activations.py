@@ -44,7 +44,7 @@ def _entmax(X: Tensor, alpha: float, dim: int, return_support_size: bool):
         if return_support_size:
             p, _, support = entmax_with_threshold(X, alpha, dim)
             return p, support
-    torch._assert(not return_support_size, "in scripts, use filigree.entmax_with_threshold")
+    assert not return_support_size, "in scripts, use filigree.entmax_with_threshold"
     return entmax(X, alpha, dim)
 
 

@@ -119,7 +119,7 @@ def _loss_per_row(X: Tensor, target: Tensor, alpha: float, return_support_size: 
         if return_support_size:
             _, _, support = entmax_with_threshold(X.detach(), alpha)
             return entmax_loss(X, target, alpha, reduction="none"), support.squeeze(-1)
-    torch._assert(not return_support_size, "in scripts, use filigree.entmax_with_threshold")
+    assert not return_support_size, "in scripts, use filigree.entmax_with_threshold"
     return entmax_loss(X, target, alpha, reduction="none")
 
 
