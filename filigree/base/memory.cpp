@@ -1,5 +1,7 @@
 #include "filigree/base/memory.h"
 
+#include <sys/resource.h>
+
 #include <limits>
 
 #ifdef __GLIBC__
@@ -15,6 +17,12 @@ void keep_freed_memory() {
   mallopt(M_TOP_PAD, 64 << 20);
   mallopt(M_ARENA_MAX, 1);
 #endif
+}
+
+int64_t peak_memory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} * 1024;
 }
 
 }  // namespace filigree

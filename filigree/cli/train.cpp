@@ -205,6 +205,13 @@ void add_optimisation_options(Command& command, TrainOptions& o) {
   command.option("--exponential-smoothing", o.exponential_smoothing,
                  "Weight of the newest update in an average that is validated and saved instead "
                  "of the weights; 0: none");
+  at_least(command.option("--max-bad-steps", o.max_bad_steps,
+                          "Updates in a row without a finite loss and gradient, which are skipped, "
+                          "before training goes back to a checkpoint at half the learning rate"),
+           1);
+  at_least(command.option("--max-rollbacks", o.max_rollbacks,
+                          "Times that it goes back before it stops with an error"),
+           0);
   at_least(command.option("--seed", o.seed, "Seed of everything random"), 0);
   command.add_threads_option();
 }
@@ -227,11 +234,15 @@ void add_progress_options(Command& command, Arguments& a) {
   at_least(command.option("--save-every", o.save_every,
                           "Updates between checkpoints; 0: one at every validation"),
            0);
-  at_least(command.option("--keep-last", o.keep_last, "Checkpoints to keep"), 1);
+  at_least(command.option("--keep-last", o.keep_last, "Newest checkpoints to keep"), 1);
+  at_least(command.option("--keep-every", o.keep_every,
+                          "Also keep, for good, those of every so many updates; 0: none"),
+           0);
   at_least(command.option("--beam-size", o.beam_size,
                           "Of the validation's translations, and the model's default"),
            1);
   command.option("--length-penalty", o.length_penalty, "Likewise");
+  command.flag("--dry-run", o.dry_run, "Print the summary and its warnings, and stop there");
   command.flag("--no-valid-translations", a.no_valid_translations,
                "Validate by loss alone; needs --stopping-metric loss");
 }

@@ -3,10 +3,12 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "filigree/base/error.h"
 #include "filigree/base/files.h"
+#include "filigree/base/hash.h"
 #include "filigree/base/log.h"
 #include "filigree/model/model_directory.h"
 #include "filigree/model/safetensors.h"
@@ -21,40 +23,89 @@ constexpr const char* kPrefix = "step_";
 constexpr const char* kUnfinished = ".tmp";
 constexpr const char* kOptimizerFile = "optimizer.safetensors";
 constexpr const char* kProgressFile = "trainer.json";
+constexpr const char* kHashedFiles[] = {model::kWeightsFile, kOptimizerFile};
 
-std::string to_json(const Progress& p) {
-  return Json{{"step", p.step},
-              {"epoch", p.epoch},
-              {"batch", p.batch},
-              {"target_tokens", p.target_tokens},
-              {"seconds", p.seconds},
-              {"best_score", p.best_score ? Json(*p.best_score) : Json()},
-              {"best_step", p.best_step},
-              {"validations_without_gain", p.validations_without_gain},
-              {"seed", p.seed},
-              {"data", p.data}}
-             .dump(2) +
-         "\n";
+// One list of fields for writing and reading; `field(name, value)` sees each.
+template <typename P, typename Field>
+void for_each_field(P& p, Field&& field) {
+  field("step", p.step);
+  field("epoch", p.epoch);
+  field("batch", p.batch);
+  field("target_tokens", p.target_tokens);
+  field("seconds", p.seconds);
+  field("best_step", p.best_step);
+  field("validations_without_gain", p.validations_without_gain);
+  field("validated_step", p.validated_step);
+  field("bad_steps", p.bad_steps);
+  field("skipped_steps", p.skipped_steps);
+  field("rollbacks", p.rollbacks);
+  field("rate_factor", p.rate_factor);
+  field("seed", p.seed);
+  field("data", p.data);
+  field("recent_loss", p.recent.loss);
+  field("recent_tokens", p.recent.tokens);
+  field("recent_gradient_norms", p.recent.gradient_norms);
+  field("recent_steps", p.recent.steps);
+  field("recent_seconds", p.recent.seconds);
 }
 
-Progress progress_from_json(const fs::path& file) {
-  try {
-    const Json json = Json::parse(read_file(file));
-    Progress p;
-    json.at("step").get_to(p.step);
-    json.at("epoch").get_to(p.epoch);
-    json.at("batch").get_to(p.batch);
-    json.at("target_tokens").get_to(p.target_tokens);
-    json.at("seconds").get_to(p.seconds);
-    if (!json.at("best_score").is_null()) p.best_score = json.at("best_score").get<double>();
-    json.at("best_step").get_to(p.best_step);
-    json.at("validations_without_gain").get_to(p.validations_without_gain);
-    json.at("seed").get_to(p.seed);
-    json.at("data").get_to(p.data);
-    return p;
-  } catch (const Json::exception&) {
-    throw Error("{}: damaged: a field is missing or of the wrong type", file.string());
+std::string hex(uint64_t hash) { return fmt::format("{:016x}", hash); }
+
+// `files`: the hashes of the other files of the checkpoint, by name.
+void write_progress(const fs::path& file, const Progress& p, const Json& files) {
+  Json json;
+  for_each_field(p, [&](const char* name, const auto& value) { json[name] = value; });
+  json["best_score"] = p.best_score ? Json(*p.best_score) : Json();
+  json["files"] = files;
+  json["hash"] = hex(hash_bytes(json.dump()));
+  write_file(file, json.dump(2) + "\n");
+}
+
+// The content of trainer.json when it is what was written.
+Json read_whole_json(const fs::path& file) {
+  Json json = Json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
+  const Json hash = json.is_object() && json.contains("hash") ? json["hash"] : Json();
+  if (hash.is_string()) json.erase("hash");
+  if (!hash.is_string() || hash != hex(hash_bytes(json.dump()))) {
+    throw Error("{}: damaged", file.string());
   }
+  return json;
+}
+
+// Throws Error when a file of the checkpoint is missing or not what was written.
+Progress read_progress(const fs::path& place) {
+  const fs::path file = place / kProgressFile;
+  const Json json = read_whole_json(file);
+  Progress p;
+  try {
+    for_each_field(p, [&](const char* name, auto& value) { json.at(name).get_to(value); });
+    if (!json.at("best_score").is_null()) p.best_score = json["best_score"].get<double>();
+    for (const char* name : kHashedFiles) {
+      if (json.at("files").at(name) != hex(hash_file(place / name))) {
+        throw Error("{}: damaged", (place / name).string());
+      }
+    }
+  } catch (const Json::exception&) {
+    throw Error("{}: of another version: a field is missing or of the wrong type", file.string());
+  }
+  return p;
+}
+
+int64_t step_of(const fs::path& place) {
+  return std::atoll(place.filename().c_str() + std::string_view(kPrefix).size());
+}
+
+fs::path place_of(const fs::path& directory, int64_t step) {
+  return directory / fmt::format("{}{:09}", kPrefix, step);
+}
+
+// Removes a checkpoint so that it is never seen in part.
+void discard(const fs::path& place) {
+  const fs::path unfinished = place.string() + kUnfinished;
+  std::error_code ignored;
+  fs::remove_all(unfinished, ignored);
+  fs::rename(place, unfinished, ignored);
+  fs::remove_all(unfinished, ignored);
 }
 
 // The checkpoints, newest first.
@@ -99,9 +150,10 @@ void read_optimizer(const fs::path& file, OptimizerState& state) {
 
 }  // namespace
 
-void save_checkpoint(const fs::path& directory, int64_t keep, const model::Transformer& model,
-                     const OptimizerState& optimizer, const Progress& progress) {
-  const fs::path place = directory / fmt::format("{}{:09}", kPrefix, progress.step);
+void save_checkpoint(const fs::path& directory, const KeepPolicy& keep,
+                     const model::Transformer& model, const OptimizerState& optimizer,
+                     const Progress& progress) {
+  const fs::path place = place_of(directory, progress.step);
   const fs::path unfinished = place.string() + kUnfinished;
   std::error_code ignored;
   fs::remove_all(unfinished, ignored);
@@ -109,7 +161,9 @@ void save_checkpoint(const fs::path& directory, int64_t keep, const model::Trans
   try {
     model::save_parameters(unfinished / model::kWeightsFile, model.parameters());
     write_optimizer(unfinished / kOptimizerFile, optimizer);
-    write_file(unfinished / kProgressFile, to_json(progress));
+    Json files;
+    for (const char* name : kHashedFiles) files[name] = hex(hash_file(unfinished / name));
+    write_progress(unfinished / kProgressFile, progress, files);
     fs::remove_all(place, ignored);
     std::error_code error;
     fs::rename(unfinished, place, error);
@@ -120,17 +174,25 @@ void save_checkpoint(const fs::path& directory, int64_t keep, const model::Trans
   }
   sync_folder(directory);
   const auto all = checkpoints(directory);
-  for (size_t i = static_cast<size_t>(keep); i < all.size(); ++i) fs::remove_all(all[i], ignored);
+  for (size_t i = static_cast<size_t>(keep.last); i < all.size(); ++i) {
+    if (keep.every == 0 || step_of(all[i]) % keep.every != 0) discard(all[i]);
+  }
+}
+
+void update_checkpoint(const fs::path& directory, const Progress& progress) {
+  const fs::path file = place_of(directory, progress.step) / kProgressFile;
+  write_progress(file, progress, read_whole_json(file).at("files"));
 }
 
 std::optional<Progress> load_newest_checkpoint(const fs::path& directory,
                                                const model::Transformer& model,
-                                               OptimizerState& optimizer) {
-  const auto all = checkpoints(directory);
+                                               OptimizerState& optimizer, int64_t before) {
+  auto all = checkpoints(directory);
+  std::erase_if(all, [&](const fs::path& place) { return step_of(place) >= before; });
   for (const fs::path& place : all) {
     try {
       // The weights last: what fails before leaves the model as it was.
-      const Progress progress = progress_from_json(place / kProgressFile);
+      const Progress progress = read_progress(place);
       read_optimizer(place / kOptimizerFile, optimizer);
       model::load_parameters(place / model::kWeightsFile, model.parameters());
       return progress;
@@ -140,6 +202,22 @@ std::optional<Progress> load_newest_checkpoint(const fs::path& directory,
     }
   }
   return std::nullopt;
+}
+
+void remove_checkpoints_from(const fs::path& directory, int64_t first) {
+  for (const fs::path& place : checkpoints(directory)) {
+    if (step_of(place) >= first) discard(place);
+  }
+}
+
+void remove_unfinished_checkpoints(const fs::path& directory) {
+  std::error_code ignored;
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::directory_iterator(directory, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(kPrefix) && name.ends_with(kUnfinished)) found.push_back(entry.path());
+  }
+  for (const fs::path& place : found) fs::remove_all(place, ignored);
 }
 
 bool has_checkpoint(const fs::path& directory) { return !checkpoints(directory).empty(); }

@@ -2,16 +2,24 @@
 // on as if it had never stopped.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <optional>
-#include <string>
 
 #include "filigree/model/transformer.h"
+#include "filigree/train/optimizer.h"
 
 namespace filigree::train {
+
+/// Sums over the updates since the last report.
+struct Recent {
+  double loss = 0;
+  int64_t tokens = 0;
+  double gradient_norms = 0;
+  int64_t steps = 0;
+  double seconds = 0;
+};
 
 /// Where a training stands. Random numbers need no state: each is a function of the seed and the
 /// place where it is used.
@@ -24,27 +32,43 @@ struct Progress {
   std::optional<double> best_score;  ///< of the stopping metric, higher is better
   int64_t best_step = 0;
   int64_t validations_without_gain = 0;
-  uint64_t seed = 0;  ///< fixed when training began
-  uint64_t data = 0;  ///< BatchStream::fingerprint(): of what `batch` counts
+  int64_t validated_step = 0;  ///< of the last validation
+  int64_t bad_steps = 0;       ///< the last so many updates were skipped as not finite
+  int64_t skipped_steps = 0;   ///< in all
+  int64_t rollbacks = 0;       ///< returns to an older checkpoint after a divergence
+  double rate_factor = 1;      ///< on the learning rate, since then
+  uint64_t seed = 0;           ///< fixed when training began
+  uint64_t data = 0;           ///< the fingerprint of the batches, on which `batch` depends
+  Recent recent;
 };
 
-/// What an optimiser carries from step to step; tensors of [parameters], float32.
-struct OptimizerState {
-  at::Tensor first_moment, second_moment;
-  at::Tensor average;  ///< undefined when no average is kept
+/// Which checkpoints stay when a new one is written.
+struct KeepPolicy {
+  int64_t last = 2;   ///< the newest ones
+  int64_t every = 0;  ///< and those of every so many updates for good; 0: none
 };
 
-/// Writes step_NNNNNNNNN/ whole or not at all, then removes all but the newest `keep` ones.
-void save_checkpoint(const std::filesystem::path& directory, int64_t keep,
+/// Writes step_NNNNNNNNN/ whole or not at all, then removes those that the policy does not keep.
+/// trainer.json holds the hashes of the other files and of itself.
+void save_checkpoint(const std::filesystem::path& directory, const KeepPolicy& keep,
                      const model::Transformer& model, const OptimizerState& optimizer,
                      const Progress& progress);
 
-/// Reads the newest whole checkpoint into the model and the optimizer; one that is damaged is
-/// skipped with a warning. Nothing when there is no checkpoint; throws Error when none of them can
-/// be read.
-std::optional<Progress> load_newest_checkpoint(const std::filesystem::path& directory,
-                                               const model::Transformer& model,
-                                               OptimizerState& optimizer);
+/// Replaces the progress of the checkpoint of the same step.
+void update_checkpoint(const std::filesystem::path& directory, const Progress& progress);
+
+/// Reads the newest whole checkpoint of a step below `before` into the model and the optimizer; one
+/// that is damaged is skipped with a warning. Nothing when there is no such checkpoint; throws
+/// Error when none of them can be read.
+std::optional<Progress> load_newest_checkpoint(
+    const std::filesystem::path& directory, const model::Transformer& model,
+    OptimizerState& optimizer, int64_t before = std::numeric_limits<int64_t>::max());
+
+/// Removes the checkpoints of step `first` and later.
+void remove_checkpoints_from(const std::filesystem::path& directory, int64_t first);
+
+/// Removes what a process that was killed left half-written or half-removed.
+void remove_unfinished_checkpoints(const std::filesystem::path& directory);
 
 /// Whether the directory holds any checkpoint.
 bool has_checkpoint(const std::filesystem::path& directory);

@@ -79,6 +79,9 @@ void validate(const TrainOptions& o) {
   check(o.valid_every >= 1, "valid-every", "at least 1");
   check(o.save_every >= 0, "save-every", "0 or more");
   check(o.keep_last >= 1, "keep-last", "at least 1");
+  check(o.keep_every >= 0, "keep-every", "0 or more");
+  check(o.max_bad_steps >= 1, "max-bad-steps", "at least 1");
+  check(o.max_rollbacks >= 0, "max-rollbacks", "0 or more");
   check(o.beam_size >= 1, "beam-size", "at least 1");
   check(o.threads >= 0, "threads", "0 or more");
   check(o.translate_valid_set || o.stopping_metric == StoppingMetric::kLoss, "stopping-metric",

@@ -55,6 +55,9 @@ struct TrainOptions {
   int64_t accumulate = 1;            ///< batches per update
   double exponential_smoothing = 0;  ///< weight of the newest step in an average that is used for
                                      ///< validation and saved as the model; 0: no average
+  int64_t max_bad_steps = 20;  ///< updates in a row without a finite loss and gradient: divergence
+  int64_t max_rollbacks =
+      3;  ///< returns to an older checkpoint, at half the rate, before giving up
 
   // Length of the training; 0 means no such limit.
   int64_t max_steps = 0;
@@ -67,12 +70,14 @@ struct TrainOptions {
   int64_t valid_every = 500;   ///< updates
   int64_t save_every = 0;      ///< updates; 0: at every validation
   int64_t keep_last = 2;       ///< checkpoints to keep, besides the best weights
+  int64_t keep_every = 0;      ///< updates; checkpoints at multiples of it stay; 0: none
   int beam_size = 5;           ///< for BLEU and chrF of the validation set
   double length_penalty = 1;
   bool translate_valid_set = true;  ///< without it there is no BLEU and no chrF
 
   uint64_t seed = 1;
-  int threads = 0;  ///< 0: all usable cores
+  int threads = 0;       ///< 0: all usable cores
+  bool dry_run = false;  ///< stop before the first update, with nothing written but the data cache
 };
 
 /// Names on the command line: "inverse-sqrt", "noam", "constant"; "loss", "bleu", "chrf".

@@ -9,24 +9,25 @@
 #include "filigree/base/error.h"
 #include "filigree/base/files.h"
 #include "filigree/base/log.h"
+#include "filigree/base/memory.h"
 #include "filigree/base/progress.h"
 #include "filigree/base/random.h"
 #include "filigree/base/signals.h"
 #include "filigree/base/threads.h"
-#include "filigree/train/adam.h"
 #include "filigree/train/checkpoint.h"
 #include "filigree/train/corpora.h"
+#include "filigree/train/data_checks.h"
 #include "filigree/train/gradient_workers.h"
 #include "filigree/train/metrics.h"
+#include "filigree/train/optimizer.h"
 #include "filigree/train/schedule.h"
+#include "filigree/train/summary.h"
 #include "filigree/train/validation.h"
 #include "filigree/translate/generation_config.h"
 
 namespace filigree::train {
 namespace {
 
-// Updates in a row with a gradient that is not finite, after which training gives up.
-constexpr int kMostBadSteps = 20;
 // Streams of random numbers made from the one seed.
 enum Stream : uint64_t { kInitialisation, kShuffling, kDropout };
 
@@ -50,26 +51,29 @@ class Trainer {
 
  private:
   void prepare_model(bool resuming);
-  void prepare_optimizer();
   void resume();
   void prepare_batches(text::PairStore store, bool resuming);
-  void log_summary(const text::CorpusReport& corpora) const;
+  void log_summary(const text::CorpusReport& corpora);
 
   void train_one_update();
   std::vector<text::ParallelCorpus> next_batches();
-  void apply_gradient(double norm);
+  model::LossSums compute(std::span<const text::ParallelCorpus> batches);
+  void skip_update();
+  void roll_back();
   void report();
   void validate_now();
   void save();
+  void leave_if_interrupted();
   void finish();
 
+  bool validation_is_due() const;
+  bool save_is_due() const;
   bool limit_reached() const;
   bool out_of_patience() const;
   int64_t planned_steps();
   double epoch();
-  int64_t save_every() const {
-    return options_.save_every > 0 ? options_.save_every : options_.valid_every;
-  }
+  double rate() const { return progress_.rate_factor * learning_rate(options_, progress_.step); }
+  KeepPolicy keep() const { return {.last = options_.keep_last, .every = options_.keep_every}; }
   const at::Tensor& values_to_use() const {
     return optimizer_.average.defined() ? optimizer_.average : model_->parameters().values();
   }
@@ -88,12 +92,6 @@ class Trainer {
 
   int64_t total_steps_ = 0;  ///< 0 when only the validation set will tell
   int64_t saved_step_ = -1;
-  int bad_steps_ = 0;
-  // Since the last report.
-  model::LossSums recent_;
-  double recent_seconds_ = 0;
-  double recent_norms_ = 0;
-  int64_t recent_steps_ = 0;
 };
 
 int threads_to_use(const TrainOptions& options) {
@@ -105,6 +103,7 @@ Trainer::Trainer(TrainOptions options)
   validate(options_);
   make_writable_folder(options_.model);
   remove_abandoned_files(options_.model);
+  remove_unfinished_checkpoints(options_.model);
   // Every worker thread is serial inside.
   at::set_num_threads(1);
   set_blas_threads(1);
@@ -116,13 +115,12 @@ Trainer::Trainer(TrainOptions options)
   spdlog::info("training data\n{}{}", corpus_report.table(), corpus_report.summary());
   valid_ = read_validation_set(options_, *tokenizers_);
   prepare_model(resuming);
-  prepare_optimizer();
+  optimizer_ = initial_optimizer_state(options_, model_->parameters().values());
   if (resuming) resume();
   prepare_batches(std::move(store), resuming);
-  metrics_.emplace(options_.model / "metrics.jsonl", progress_.step);
   workers_.emplace(*model_, threads_);
   total_steps_ = planned_steps();
-  log_summary(corpus_report);
+  if (!resuming || options_.dry_run) log_summary(corpus_report);
 }
 
 void Trainer::prepare_model(bool resuming) {
@@ -137,21 +135,15 @@ void Trainer::prepare_model(bool resuming) {
   }
   model_.emplace(config);
   if (resuming) return;
-  keep_older_weights(options_.model);
+  progress_.seed = options_.seed;
   model_->initialise(combine(options_.seed, kInitialisation));
+  if (options_.dry_run) return;
+  keep_older_weights(options_.model);
   model::save_model_files(options_.model, config, *tokenizers_);
   translate::GenerationConfig generation;
   generation.search.beam_size = options_.beam_size;
   generation.search.length_penalty = options_.length_penalty;
   write_file(options_.model / "generation_config.json", translate::to_json(generation));
-  progress_.seed = options_.seed;
-}
-
-void Trainer::prepare_optimizer() {
-  const at::Tensor& values = model_->parameters().values();
-  optimizer_.first_moment = torch::zeros_like(values);
-  optimizer_.second_moment = torch::zeros_like(values);
-  if (options_.exponential_smoothing > 0) optimizer_.average = values.clone();
 }
 
 void Trainer::resume() {
@@ -175,22 +167,35 @@ void Trainer::prepare_batches(text::PairStore store, bool resuming) {
   progress_.data = data;
 }
 
-void Trainer::log_summary(const text::CorpusReport& corpora) const {
+void Trainer::log_summary(const text::CorpusReport& corpora) {
+  Summary summary;
+  summary.parameters = model_->parameters().count();
+  summary.threads = threads_;
+  summary.averages = optimizer_.average.defined();
   double tokens = 0;
   for (size_t i = 0; i < corpora.sources.size(); ++i) {
     const text::SourceReport& corpus = corpora.sources[i];
     tokens += static_cast<double>(corpus.target_tokens + corpus.kept) *
               (options_.corpus_weights.empty() ? 1 : options_.corpus_weights[i]);
   }
-  spdlog::info("{} parameters, {} target tokens an epoch, {} thread{}",
-               format_count(model_->parameters().count()),
-               format_count(static_cast<int64_t>(tokens)), threads_, threads_ == 1 ? "" : "s");
-  if (total_steps_ > 0 && options_.warmup_steps >= total_steps_) {
-    spdlog::warn(
-        "--warmup-steps {} is not less than the {} steps of this training: the learning rate "
-        "never reaches its peak",
-        options_.warmup_steps, total_steps_);
-  }
+  summary.pairs = batches_->store().size();
+  summary.tokens_per_epoch = static_cast<int64_t>(tokens);
+  summary.batches_per_epoch = batches_->size(progress_.epoch);
+  summary.steps = total_steps_;
+  summary.data = check_data(batches_->store(), *tokenizers_, model_->config().shared_vocabulary,
+                            valid_ ? &*valid_ : nullptr);
+  // A trial whose gradient nobody uses; the first touches memory that the second has ready.
+  Progress place = progress_;
+  const auto trial = next_batches();
+  progress_ = place;
+  compute(trial);
+  const double started = now_seconds();
+  compute(trial);
+  summary.seconds_per_step = now_seconds() - started;
+  summary.peak_bytes = peak_memory();
+  spdlog::info("this training\n{}", to_text(summary));
+  for (const std::string& line : warnings(summary.data)) spdlog::warn("{}", line);
+  for (const std::string& line : warnings(options_, total_steps_)) spdlog::warn("{}", line);
 }
 
 double Trainer::epoch() {
@@ -230,31 +235,31 @@ std::vector<text::ParallelCorpus> Trainer::next_batches() {
   return next;
 }
 
-void Trainer::train_one_update() {
-  const double started = now_seconds();
-  const auto batches = next_batches();
-  const model::LossSums sums = workers_->compute(
+model::LossSums Trainer::compute(std::span<const text::ParallelCorpus> batches) {
+  return workers_->compute(
       batches,
       {.dropout = options_.dropout,
        .attention_dropout = options_.attention_dropout,
        .label_smoothing = options_.label_smoothing},
       combine(combine(progress_.seed, kDropout), static_cast<uint64_t>(progress_.step)));
+}
+
+void Trainer::train_one_update() {
+  const double started = now_seconds();
+  const auto batches = next_batches();
+  const model::LossSums sums = compute(batches);
   ++progress_.step;
   const double norm = workers_->gradient_norm();
-  if (std::isfinite(norm)) {
-    bad_steps_ = 0;
-    apply_gradient(norm);
-    recent_.loss += sums.loss;
-    recent_.tokens += sums.tokens;
-    recent_norms_ += norm;
-    ++recent_steps_;
-  } else if (++bad_steps_ == kMostBadSteps) {
-    throw Error(
-        "step {}: the gradient was not finite {} times in a row; try a lower --learning-rate "
-        "or a longer --warmup-steps",
-        progress_.step, kMostBadSteps);
-  } else {
-    spdlog::warn("step {}: the gradient is not finite; the step is skipped", progress_.step);
+  Recent& recent = progress_.recent;
+  const bool good = std::isfinite(norm) && std::isfinite(sums.loss);
+  if (good) {
+    progress_.bad_steps = 0;
+    apply_gradient(options_, progress_.step, progress_.rate_factor, workers_->gradient(), norm,
+                   model_->parameters().values(), optimizer_, threads_);
+    recent.loss += sums.loss;
+    recent.tokens += sums.tokens;
+    recent.gradient_norms += norm;
+    ++recent.steps;
   }
   if (progress_.batch == batches_->size(progress_.epoch)) {
     ++progress_.epoch;
@@ -263,43 +268,64 @@ void Trainer::train_one_update() {
   progress_.target_tokens += sums.tokens;
   const double seconds = now_seconds() - started;
   progress_.seconds += seconds;
-  recent_seconds_ += seconds;
+  recent.seconds += seconds;
+  if (!good) skip_update();
 }
 
-void Trainer::apply_gradient(double norm) {
-  AdamStep step{};
-  step.learning_rate = learning_rate(options_, progress_.step);
-  step.beta1 = options_.adam_beta1;
-  step.beta2 = options_.adam_beta2;
-  step.epsilon = options_.adam_epsilon;
-  step.step = progress_.step;
-  step.gradient_scale =
-      options_.clip_norm > 0 && norm > options_.clip_norm ? options_.clip_norm / norm : 1;
-  // Early on the average follows closely, so that it does not remember the initial weights.
-  step.smoothing =
-      std::max(options_.exponential_smoothing, 10.0 / (10.0 + static_cast<double>(progress_.step)));
-  const auto data = [](const at::Tensor& t) { return t.defined() ? t.data_ptr<float>() : nullptr; };
-  const float* const gradient = workers_->gradient().data_ptr<float>();
-  float* const values = data(model_->parameters().values());
-  float* const average = data(optimizer_.average);
-  parallel_ranges(threads_, model_->parameters().count(), [&](int, int64_t begin, int64_t end) {
-    adam_update(step, end - begin, gradient + begin, values + begin,
-                data(optimizer_.first_moment) + begin, data(optimizer_.second_moment) + begin,
-                average ? average + begin : nullptr);
-  });
+void Trainer::skip_update() {
+  ++progress_.bad_steps;
+  ++progress_.skipped_steps;
+  bar_->clear();
+  spdlog::warn("step {}: the loss or its gradient is not finite; the step is skipped",
+               progress_.step);
+  if (progress_.bad_steps >= options_.max_bad_steps) roll_back();
+}
+
+// The last update that was carried out may be what broke the weights, so training goes back to a
+// checkpoint from before it.
+void Trainer::roll_back() {
+  const Progress failed = progress_;
+  const int64_t last_update = failed.step - failed.bad_steps;
+  const auto give_up = [&](const std::string& why) {
+    return Error(
+        "step {}: the loss or its gradient was not finite {} times in a row, and {}; try a lower "
+        "--learning-rate or a longer --warmup-steps",
+        failed.step, failed.bad_steps, why);
+  };
+  if (failed.rollbacks >= options_.max_rollbacks) {
+    throw give_up(failed.rollbacks == 0
+                      ? std::string("--max-rollbacks is 0")
+                      : fmt::format("training has gone back {} times", failed.rollbacks));
+  }
+  const auto restored =
+      load_newest_checkpoint(options_.model, *model_, optimizer_, /*before=*/last_update);
+  if (!restored) throw give_up("there is no checkpoint from before it");
+  progress_ = *restored;
+  progress_.rate_factor = failed.rate_factor / 2;
+  progress_.rollbacks = failed.rollbacks + 1;
+  progress_.skipped_steps = failed.skipped_steps;
+  // The best weights so far are still in their file.
+  progress_.best_score = failed.best_score;
+  progress_.best_step = failed.best_step;
+  remove_checkpoints_from(options_.model, last_update);
+  metrics_.emplace(options_.model / "metrics.jsonl", progress_.step);
+  saved_step_ = progress_.step;
+  spdlog::warn("going back to step {} with the learning rate times {}", progress_.step,
+               progress_.rate_factor);
 }
 
 void Trainer::report() {
-  if (recent_.tokens == 0) return;
+  Recent& recent = progress_.recent;
+  if (recent.tokens == 0) return;
   const TrainingReport r{progress_.step,
                          epoch(),
-                         recent_.loss / static_cast<double>(recent_.tokens),
-                         learning_rate(options_, progress_.step),
-                         recent_norms_ / static_cast<double>(recent_steps_),
-                         static_cast<double>(recent_.tokens) / recent_seconds_};
+                         recent.loss / static_cast<double>(recent.tokens),
+                         rate(),
+                         recent.gradient_norms / static_cast<double>(recent.steps),
+                         static_cast<double>(recent.tokens) / recent.seconds};
   metrics_->write(r);
   bar_->clear();
-  const double seconds_per_step = recent_seconds_ / static_cast<double>(recent_steps_);
+  const double seconds_per_step = recent.seconds / static_cast<double>(recent.steps);
   spdlog::info(
       "step {:6}  epoch {:6.2f}  loss {:.4f}  rate {:.3g}  {:.0f} tokens/s{}", r.step, r.epoch,
       r.loss, r.learning_rate, r.tokens_per_second,
@@ -307,9 +333,7 @@ void Trainer::report() {
           ? "  " + format_duration(seconds_per_step * static_cast<double>(total_steps_ - r.step)) +
                 " left"
           : "");
-  recent_ = {};
-  recent_seconds_ = recent_norms_ = 0;
-  recent_steps_ = 0;
+  recent = {};
 }
 
 void Trainer::validate_now() {
@@ -323,7 +347,8 @@ void Trainer::validate_now() {
   metrics_->write(r, model, validation.attention);
 
   const double score = stopping_score(r, options_.stopping_metric);
-  const bool better = !progress_.best_score || score > *progress_.best_score;
+  const bool better =
+      std::isfinite(score) && (!progress_.best_score || score > *progress_.best_score);
   if (better) {
     model::save_parameters(options_.model / model::kWeightsFile, model.parameters());
     progress_.best_score = score;
@@ -332,6 +357,8 @@ void Trainer::validate_now() {
   } else {
     ++progress_.validations_without_gain;
   }
+  progress_.validated_step = progress_.step;
+  if (saved_step_ == progress_.step) update_checkpoint(options_.model, progress_);
   spdlog::info("step {:6}  validation  loss {:.4f}  {} {:.3f}{}  {}", r.step, r.loss,
                model_->config().output_alpha == 1 ? "perplexity" : "ε-perplexity", r.perplexity,
                r.bleu ? fmt::format("  BLEU {:.2f}  chrF {:.2f}", *r.bleu, *r.chrf) : "",
@@ -340,28 +367,47 @@ void Trainer::validate_now() {
 
 void Trainer::save() {
   if (saved_step_ == progress_.step) return;
-  save_checkpoint(options_.model, options_.keep_last, *model_, optimizer_, progress_);
+  save_checkpoint(options_.model, keep(), *model_, optimizer_, progress_);
   saved_step_ = progress_.step;
 }
 
+bool Trainer::validation_is_due() const {
+  return valid_ && progress_.step > 0 && progress_.validated_step != progress_.step &&
+         (progress_.step % options_.valid_every == 0 || limit_reached());
+}
+
+// While updates are skipped nothing is gained, and the checkpoints from before must stay.
+bool Trainer::save_is_due() const {
+  const int64_t every = options_.save_every > 0 ? options_.save_every : options_.valid_every;
+  return progress_.bad_steps == 0 && progress_.step % every == 0;
+}
+
+void Trainer::leave_if_interrupted() {
+  const int signal = SignalGuard::received();
+  if (signal == 0) return;
+  save();
+  bar_->clear();
+  spdlog::info("saved step {}; the same command goes on from here", progress_.step);
+  throw Interrupted(signal);
+}
+
+// Saving comes before validating, which may take long: a process that is killed meanwhile has lost
+// nothing. A training that was stopped between the two validates when it goes on.
 TrainResult Trainer::run() {
+  if (options_.dry_run) return {progress_.step, progress_.best_score, progress_.best_step};
   const SignalGuard signals;
+  metrics_.emplace(options_.model / "metrics.jsonl", progress_.step);
   bar_.emplace(total_steps_, progress_.step);
+  if (validation_is_due()) validate_now();
+  leave_if_interrupted();
   while (!limit_reached() && !out_of_patience()) {
     train_one_update();
     bar_->update(progress_.step, fmt::format("step {}  epoch {:.2f}", progress_.step, epoch()));
     if (progress_.step % options_.report_every == 0) report();
-    const bool interrupted = SignalGuard::received() != 0;
-    if (valid_ && !interrupted && (progress_.step % options_.valid_every == 0 || limit_reached())) {
-      validate_now();
-    }
-    if (interrupted || SignalGuard::received() != 0) {
-      save();
-      bar_->clear();
-      spdlog::info("saved step {}; the same command goes on from here", progress_.step);
-      throw Interrupted(SignalGuard::received());
-    }
-    if (progress_.step % save_every() == 0) save();
+    leave_if_interrupted();
+    if (save_is_due()) save();
+    if (validation_is_due()) validate_now();
+    leave_if_interrupted();
   }
   finish();
   return {progress_.step, progress_.best_score, progress_.best_step};
@@ -379,6 +425,10 @@ void Trainer::finish() {
                progress_.best_score
                    ? fmt::format("; the best weights are those of step {}", progress_.best_step)
                    : "");
+  if (progress_.skipped_steps > 0) {
+    spdlog::warn("{} steps were skipped because their loss or gradient was not finite",
+                 progress_.skipped_steps);
+  }
 }
 
 }  // namespace

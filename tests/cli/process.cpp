@@ -99,7 +99,8 @@ std::vector<std::string> filigree(std::vector<std::string> arguments) {
   return arguments;
 }
 
-Outcome run_filigree(const std::vector<std::string>& arguments, const std::string& input) {
+std::unique_ptr<Process> start_filigree(const std::vector<std::string>& arguments,
+                                        const std::string& input) {
   std::vector<std::string> words = filigree(arguments);
   const auto body = [&words] {
     std::vector<char*> pointers;
@@ -107,7 +108,11 @@ Outcome run_filigree(const std::vector<std::string>& arguments, const std::strin
     keep_freed_memory();
     return cli::run_program(static_cast<int>(pointers.size()), pointers.data(), cli::add_commands);
   };
-  return Process(body, input).wait();
+  return std::make_unique<Process>(body, input);
+}
+
+Outcome run_filigree(const std::vector<std::string>& arguments, const std::string& input) {
+  return start_filigree(arguments, input)->wait();
 }
 
 Outcome run(const std::vector<std::string>& program_and_arguments, const std::string& input) {

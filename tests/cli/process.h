@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <iosfwd>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,9 @@ std::vector<std::string> filigree(std::vector<std::string> arguments);
 
 /// The program from after its start, in a child of this process: the same code in a process of its
 /// own, without the half second that loading LibTorch takes every time.
+std::unique_ptr<Process> start_filigree(const std::vector<std::string>& arguments,
+                                        const std::string& input = "");
+/// The same to its end.
 Outcome run_filigree(const std::vector<std::string>& arguments, const std::string& input = "");
 
 /// Runs any program, such as "sh", to its end.

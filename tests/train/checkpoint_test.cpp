@@ -42,9 +42,13 @@ struct State {
     progress.batch = 4;
     progress.seed = 0xfedcba9876543210u;
     progress.best_score = 0.1 + 0.2;
+    progress.bad_steps = 2;
+    progress.rate_factor = 0.125;
+    progress.recent.loss = 1.0 / 3;
+    progress.recent.steps = 5;
   }
   void save(const fs::path& folder, int64_t keep = 5) const {
-    save_checkpoint(folder, keep, model, optimizer, progress);
+    save_checkpoint(folder, {.last = keep}, model, optimizer, progress);
   }
 };
 
@@ -63,6 +67,63 @@ TEST(Checkpoint, KeepsEverythingToTheBit) {
   EXPECT_EQ(progress->batch, 4);
   EXPECT_EQ(progress->seed, 0xfedcba9876543210u);
   EXPECT_EQ(progress->best_score, 0.1 + 0.2);
+  EXPECT_EQ(progress->bad_steps, 2);
+  EXPECT_EQ(progress->rate_factor, 0.125);
+  EXPECT_EQ(progress->recent.loss, 1.0 / 3);
+  EXPECT_EQ(progress->recent.steps, 5);
+}
+
+TEST(Checkpoint, ThoseOfEverySoManyStepsStay) {
+  const TemporaryFolder folder;
+  for (const uint64_t step : {50, 100, 150, 200, 210, 220}) {
+    const State state(step);
+    save_checkpoint(folder.path(), {.last = 2, .every = 100}, state.model, state.optimizer,
+                    state.progress);
+  }
+  EXPECT_EQ(folder.listing(), "step_000000100 step_000000200 step_000000210 step_000000220");
+}
+
+TEST(Checkpoint, TheOneBeforeAStepIsFoundAndLaterOnesAreRemoved) {
+  const TemporaryFolder folder;
+  for (const uint64_t step : {10, 20, 30}) State(step).save(folder.path());
+  State read(1);
+  EXPECT_EQ(load_newest_checkpoint(folder.path(), read.model, read.optimizer, 30)->step, 20);
+  EXPECT_EQ(load_newest_checkpoint(folder.path(), read.model, read.optimizer, 31)->step, 30);
+  EXPECT_FALSE(load_newest_checkpoint(folder.path(), read.model, read.optimizer, 10));
+  remove_checkpoints_from(folder.path(), 20);
+  EXPECT_EQ(folder.listing(), "step_000000010");
+}
+
+TEST(Checkpoint, ItsProgressCanBeReplaced) {
+  const TemporaryFolder folder;
+  State state(10);
+  state.save(folder.path());
+  state.progress.best_score.reset();
+  state.progress.validated_step = 10;
+  update_checkpoint(folder.path(), state.progress);
+  State read(1);
+  const auto progress = load_newest_checkpoint(folder.path(), read.model, read.optimizer);
+  EXPECT_EQ(progress->validated_step, 10);
+  EXPECT_FALSE(progress->best_score);
+}
+
+// A flipped bit in a tensor leaves a file that reads well: only the hash tells.
+TEST(Checkpoint, AFlippedBitAnywhereIsDamage) {
+  for (const char* file : {"model.safetensors", "optimizer.safetensors", "trainer.json"}) {
+    const TemporaryFolder folder;
+    State(10).save(folder.path());
+    State(20).save(folder.path());
+    const fs::path victim = folder.path() / "step_000000020" / file;
+    const std::string whole = read_file(victim);
+    for (const size_t at : {size_t{9}, whole.size() / 2, whole.size() - 5}) {
+      std::string content = whole;
+      content[at] ^= 1;
+      write_file(victim, content);
+      State read(1);
+      const auto progress = load_newest_checkpoint(folder.path(), read.model, read.optimizer);
+      EXPECT_EQ(progress->step, 10) << file << " byte " << at;
+    }
+  }
 }
 
 TEST(Checkpoint, OnlyTheNewestAreKept) {
@@ -100,10 +161,12 @@ TEST(Checkpoint, WhenAllAreDamagedItSaysSo) {
 
 TEST(Checkpoint, AnUnfinishedOneIsNoCheckpoint) {
   const TemporaryFolder folder;
-  fs::create_directories(folder / "step_000000010.tmp");
+  fs::create_directories(folder / "step_000000010.tmp/below");
   EXPECT_FALSE(has_checkpoint(folder.path()));
   State read(1);
   EXPECT_FALSE(load_newest_checkpoint(folder.path(), read.model, read.optimizer));
+  remove_unfinished_checkpoints(folder.path());
+  EXPECT_EQ(folder.listing(), "");
 }
 
 TEST(Checkpoint, AFullDiskLeavesTheLastOneWhole) {

@@ -2,9 +2,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/spdlog.h>
 #include <torch/torch.h>
 
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
 
 #include "filigree/base/error.h"
 #include "filigree/base/files.h"
@@ -18,6 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using test::content_of;
 using test::TemporaryFolder;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -232,7 +239,102 @@ TEST(Trainer, ACorpusSmallerThanABatchIsOneBatch) {
   EXPECT_NO_THROW(model::load_model(folder / "model"));
 }
 
-TEST(Trainer, ADivergingTrainingStopsWithTheReason) {
+// Raises a signal as soon as a certain line is logged, which is between two steps of the loop.
+class SignalAt : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  SignalAt(std::string text, int signal) : text_(std::move(text)), signal_(signal) {}
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    const std::string_view line(message.payload.data(), message.payload.size());
+    if (line.find(text_) != std::string_view::npos && !std::exchange(raised_, true)) raise(signal_);
+  }
+  void flush_() override {}
+
+ private:
+  std::string text_;
+  int signal_;
+  bool raised_ = false;
+};
+
+// All reports, without what the clock decides.
+std::vector<std::string> reports(const fs::path& model) {
+  std::vector<std::string> lines;
+  for (const std::string& line : read_lines(model / "metrics.jsonl")) {
+    auto json = nlohmann::json::parse(line);
+    json.erase("tokens_per_second");
+    lines.push_back(json.dump());
+  }
+  return lines;
+}
+
+// `moments` are the log lines at which training is stopped.
+void expect_same_bits_after_stops(int64_t report_every, const std::vector<const char*>& moments) {
+  const auto options_in = [&](const TemporaryFolder& folder) {
+    TrainOptions options = toy_options(folder);
+    options.exponential_smoothing = 0.1;
+    options.accumulate = 2;
+    options.save_every = 4;
+    options.report_every = report_every;
+    return options;
+  };
+  const TemporaryFolder whole;
+  train(options_in(whole));
+  for (const char* moment : moments) {
+    SCOPED_TRACE(moment);
+    const TemporaryFolder folder;
+    const TrainOptions options = options_in(folder);
+    auto& sinks = spdlog::default_logger()->sinks();
+    sinks.push_back(std::make_shared<SignalAt>(moment, SIGTERM));
+    try {
+      train(options);
+      ADD_FAILURE() << "was not stopped";
+    } catch (const Interrupted& interrupted) {
+      EXPECT_EQ(interrupted.signal(), SIGTERM);
+    }
+    sinks.pop_back();
+    train(options);
+    for (const char* file : {"step_000000012/model.safetensors", "model.safetensors",
+                             "step_000000012/optimizer.safetensors"}) {
+      EXPECT_TRUE(content_of(folder.path() / "model" / file) ==
+                  content_of(whole.path() / "model" / file))
+          << file;
+    }
+    EXPECT_EQ(reports(folder / "model"), reports(whole / "model"));
+  }
+}
+
+TEST(Trainer, StoppedByASignalAtAnyPointItGoesOnToTheSameBits) {
+  // After a step; when a validation is due; right after one; and the same for the last step.
+  expect_same_bits_after_stops(
+      1, {"step      3  epoch", "step      5  epoch", "step      5  validation",
+          "step     12  epoch", "step     12  validation"});
+  // In the middle of a report's mean.
+  expect_same_bits_after_stops(3, {"step      5  validation", "step     10  validation"});
+}
+
+TEST(Trainer, AfterADivergenceItGoesBackAtALowerRate) {
+  const TemporaryFolder folder;
+  TrainOptions options = toy_options(folder);
+  options.max_steps = 5;
+  train(options);
+  options.max_steps = 12;
+  options.learning_rate = 1e30;
+  options.warmup_steps = 0;
+  options.schedule = Schedule::kConstant;
+  options.clip_norm = 0;
+  options.max_bad_steps = 2;
+  options.max_rollbacks = 200;
+  options.valid_sets.clear();
+  test::CapturedLog log;
+  EXPECT_EQ(train(options).steps, 12);
+  EXPECT_THAT(log.text(), AllOf(HasSubstr("going back to step 5 with the learning rate times 0.5"),
+                                HasSubstr("the step is skipped")));
+  const model::Model model = model::load_model(folder / "model");
+  EXPECT_TRUE(torch::isfinite(model.transformer.parameters().values()).all().item<bool>());
+}
+
+TEST(Trainer, ADivergenceWithoutACheckpointToGoBackToStops) {
   const TemporaryFolder folder;
   TrainOptions options = toy_options(folder);
   options.learning_rate = 1e30;
@@ -244,7 +346,25 @@ TEST(Trainer, ADivergingTrainingStopsWithTheReason) {
     train(options);
     FAIL();
   } catch (const Error& e) {
-    EXPECT_THAT(e.what(), HasSubstr("--learning-rate"));
+    EXPECT_THAT(e.what(), AllOf(HasSubstr("not finite 20 times in a row"),
+                                HasSubstr("no checkpoint"), HasSubstr("--learning-rate")));
+  }
+}
+
+TEST(Trainer, ADryRunWritesNothingButTheCacheAndTellsWhatItWouldDo) {
+  const TemporaryFolder folder;
+  TrainOptions options = toy_options(folder);
+  fs::create_directories(options.model);
+  write_file(options.model / "model.safetensors", "precious");
+  options.dry_run = true;
+  options.warmup_steps = 100;
+  test::CapturedLog log;
+  EXPECT_EQ(train(options).steps, 0);
+  EXPECT_THAT(log.text(), AllOf(HasSubstr("parameters"), HasSubstr("300 pairs"), HasSubstr("MiB"),
+                                HasSubstr("for 12 updates"), HasSubstr("--warmup-steps 100")));
+  for (const auto& entry : fs::directory_iterator(options.model)) {
+    const std::string name = entry.path().filename();
+    EXPECT_TRUE(name == "cache" || name == "model.safetensors") << name;
   }
 }
 

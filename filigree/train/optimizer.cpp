@@ -1,0 +1,45 @@
+#include "filigree/train/optimizer.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+
+#include "filigree/train/adam.h"
+#include "filigree/train/gradient_workers.h"
+#include "filigree/train/schedule.h"
+
+namespace filigree::train {
+
+OptimizerState initial_optimizer_state(const TrainOptions& options, const at::Tensor& values) {
+  OptimizerState state;
+  state.first_moment = torch::zeros_like(values);
+  state.second_moment = torch::zeros_like(values);
+  if (options.exponential_smoothing > 0) state.average = values.clone();
+  return state;
+}
+
+void apply_gradient(const TrainOptions& options, int64_t step_number, double rate_factor,
+                    const at::Tensor& gradient, double norm, const at::Tensor& values,
+                    OptimizerState& state, int threads) {
+  AdamStep step{};
+  step.learning_rate = rate_factor * learning_rate(options, step_number);
+  step.beta1 = options.adam_beta1;
+  step.beta2 = options.adam_beta2;
+  step.epsilon = options.adam_epsilon;
+  step.step = step_number;
+  step.gradient_scale =
+      options.clip_norm > 0 && norm > options.clip_norm ? options.clip_norm / norm : 1;
+  // Early on the average follows closely, so that it does not remember the initial weights.
+  step.smoothing =
+      std::max(options.exponential_smoothing, 10.0 / (10.0 + static_cast<double>(step_number)));
+  const auto data = [](const at::Tensor& t) { return t.defined() ? t.data_ptr<float>() : nullptr; };
+  const float* const from = data(gradient);
+  float* const to = data(values);
+  float* const average = data(state.average);
+  parallel_ranges(threads, values.numel(), [&](int, int64_t begin, int64_t end) {
+    adam_update(step, end - begin, from + begin, to + begin, data(state.first_moment) + begin,
+                data(state.second_moment) + begin, average ? average + begin : nullptr);
+  });
+}
+
+}  // namespace filigree::train

@@ -1,0 +1,27 @@
+// The optimiser's state and its update: Adam over the flat parameter buffer, on several threads.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include "filigree/train/options.h"
+
+namespace filigree::train {
+
+/// What an optimiser carries from step to step; tensors of [parameters], float32.
+struct OptimizerState {
+  at::Tensor first_moment, second_moment;
+  at::Tensor average;  ///< undefined when no average is kept
+};
+
+/// That of the first step, for weights `values`.
+OptimizerState initial_optimizer_state(const TrainOptions& options, const at::Tensor& values);
+
+/// One update of `values` by a gradient of this Euclidean norm, clipped. `step` counts from 1; the
+/// schedule's learning rate is multiplied by rate_factor.
+void apply_gradient(const TrainOptions& options, int64_t step, double rate_factor,
+                    const at::Tensor& gradient, double norm, const at::Tensor& values,
+                    OptimizerState& state, int threads);
+
+}  // namespace filigree::train
