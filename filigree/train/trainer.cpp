@@ -17,6 +17,7 @@
 #include "filigree/train/checkpoint.h"
 #include "filigree/train/corpora.h"
 #include "filigree/train/data_checks.h"
+#include "filigree/train/divergence.h"
 #include "filigree/train/gradient_workers.h"
 #include "filigree/train/metrics.h"
 #include "filigree/train/optimizer.h"
@@ -59,7 +60,6 @@ class Trainer {
   std::vector<text::ParallelCorpus> next_batches();
   model::LossSums compute(std::span<const text::ParallelCorpus> batches);
   void skip_update();
-  void roll_back();
   void report();
   void validate_now();
   void save();
@@ -278,38 +278,10 @@ void Trainer::skip_update() {
   bar_->clear();
   spdlog::warn("step {}: the loss or its gradient is not finite; the step is skipped",
                progress_.step);
-  if (progress_.bad_steps >= options_.max_bad_steps) roll_back();
-}
-
-// The last update that was carried out may be what broke the weights, so training goes back to a
-// checkpoint from before it.
-void Trainer::roll_back() {
-  const Progress failed = progress_;
-  const int64_t last_update = failed.step - failed.bad_steps;
-  const auto give_up = [&](const std::string& why) {
-    return Error(
-        "step {}: the loss or its gradient was not finite {} times in a row, and {}; try a lower "
-        "--learning-rate or a longer --warmup-steps",
-        failed.step, failed.bad_steps, why);
-  };
-  if (failed.rollbacks >= options_.max_rollbacks) {
-    throw give_up(failed.rollbacks == 0
-                      ? std::string("--max-rollbacks is 0")
-                      : fmt::format("training has gone back {} times", failed.rollbacks));
-  }
-  const auto restored =
-      load_newest_checkpoint(options_.model, *model_, optimizer_, /*before=*/last_update);
-  if (!restored) throw give_up("there is no checkpoint from before it");
-  progress_ = *restored;
-  progress_.rate_factor = failed.rate_factor / 2;
-  progress_.rollbacks = failed.rollbacks + 1;
-  progress_.skipped_steps = failed.skipped_steps;
-  // The best weights so far are still in their file.
-  progress_.best_score = failed.best_score;
-  progress_.best_step = failed.best_step;
-  remove_checkpoints_from(options_.model, last_update);
-  metrics_.emplace(options_.model / "metrics.jsonl", progress_.step);
+  if (progress_.bad_steps < options_.max_bad_steps) return;
+  progress_ = roll_back(options_, progress_, *model_, optimizer_);
   saved_step_ = progress_.step;
+  metrics_.emplace(options_.model / "metrics.jsonl", progress_.step);
   spdlog::warn("going back to step {} with the learning rate times {}", progress_.step,
                progress_.rate_factor);
 }

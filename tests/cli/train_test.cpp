@@ -82,6 +82,20 @@ TEST_F(Train, AFullDiskIsOneLineAndLeavesNoHalfFiles) {
   }
 }
 
+TEST_F(Train, AFullDiskLosesNothingThatWasSaved) {
+  FILIGREE_MOUNT_OR_SKIP(disk, 3 << 20);
+  ASSERT_EQ(run_filigree(folder_.train_command(folder_ / "whole")).exit_code, 0);
+  const std::string model = *disk / "model";
+  EXPECT_THAT(quiet(model, {"--save-every", "1", "--keep-last", "1000"}),
+              FailsWith(1, HasSubstr("No space left on device")));
+  std::filesystem::remove_all(model + "/step_000000001");  // what its owner does then
+  const Outcome finished = run_filigree(folder_.train_command(model, {"--keep-last", "1"}));
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_THAT(finished.err, HasSubstr("going on from step"));
+  EXPECT_TRUE(content_of(model + "/model.safetensors") ==
+              content_of(folder_ / "whole/model.safetensors"));
+}
+
 TEST_F(Train, ACorpusSmallerThanABatchWorks) {
   const ToyCorpus corpus = toy_corpus(3, 9);
   const Outcome outcome =
