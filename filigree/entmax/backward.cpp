@@ -23,18 +23,21 @@ namespace filigree::entmax::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 namespace simd = filigree::simd::HWY_NAMESPACE;
 
-/// φ(x) = Σ x^k / (k + 2)! for 0 ≤ x ≤ 1.
+/// Where φ(x) turns from its series to the closed form.
+template <class T>
+inline constexpr T kSeriesEnd = sizeof(T) == 4 ? T(0.5) : T(1);
+
+/// φ(x) = Σ x^k / (k + 2)! for 0 ≤ x ≤ kSeriesEnd.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V PhiSeries(D d, V x) {
   using T = hn::TFromD<D>;
   V sum;
-  if constexpr (simd::kIsFloat<D>) {  // interpolation at Chebyshev nodes, relative error 6e-8
-    sum = hn::Set(d, 0.000290977448f);
-    sum = hn::MulAdd(sum, x, hn::Set(d, 0.001277645468f));
-    sum = hn::MulAdd(sum, x, hn::Set(d, 0.008392812684f));
-    sum = hn::MulAdd(sum, x, hn::Set(d, 0.041652500629f));
-    sum = hn::MulAdd(sum, x, hn::Set(d, 0.166667893529f));
-    sum = hn::MulAdd(sum, x, hn::Set(d, 0.49999997f));
+  if constexpr (simd::kIsFloat<D>) {  // interpolation at Chebyshev nodes, relative error 3e-8
+    sum = hn::Set(d, 0.001664098248f);
+    sum = hn::MulAdd(sum, x, hn::Set(d, 0.008209001061f));
+    sum = hn::MulAdd(sum, x, hn::Set(d, 0.04168918919f));
+    sum = hn::MulAdd(sum, x, hn::Set(d, 0.1666652499f));
+    sum = hn::MulAdd(sum, x, hn::Set(d, 0.5000000142f));
   } else {
     T coefficient = T(1) / T(121645100408832000);  // 1 / 19!
     sum = hn::Set(d, coefficient);
@@ -46,112 +49,128 @@ HWY_INLINE V PhiSeries(D d, V x) {
   return sum;
 }
 
-/// The exponents above which s = p^{1−ε} of a tiny p is cut for α > 2, so that sums stay finite.
-template <class T>
-inline constexpr T kMostLog = sizeof(T) == 4 ? T(60) : T(600);
+/// w from p, l = −log p and s = p^{1−ε}. The closed form (s − p (1 + εl)) / ε² cannot overflow as
+/// e^{εl} would.
+template <class D, class V = hn::Vec<D>, class T = hn::TFromD<D>>
+HWY_INLINE V AlphaWeight(D d, T epsilon, V p, V l, V s) {
+  const V x = hn::Mul(hn::Set(d, epsilon), l);
+  const V near = hn::Mul(hn::Mul(p, hn::Mul(l, l)), PhiSeries(d, x));
+  const V scale = hn::Set(d, T(1) / (epsilon * epsilon));
+  const V far = hn::Mul(hn::Sub(hn::NegMulAdd(p, x, s), p), scale);
+  return hn::IfThenElse(hn::Gt(x, hn::Set(d, kSeriesEnd<T>)), far, near);
+}
 
-/// s where α allows a short cut, in a form that vectors of other transforms share.
+// s and l of a vector of p for each kind of transform. s is 0 where p is; l is finite.
+
+template <class T>
 struct SoftmaxSlope {
   template <class D, class V>
-  HWY_INLINE V operator()(D, V p) const {
-    return p;
+  HWY_INLINE void operator()(D d, V p, V& s, V& l) const {
+    s = p;
+    l = hn::Mul(simd::Log2(d, p), hn::Set(d, T(-0.6931471805599453)));
+  }
+  /// φ(0) = ½.
+  template <class D, class V>
+  HWY_INLINE V Weight(D d, V p, V l, V) const {
+    return hn::Mul(hn::Mul(p, hn::Set(d, T(0.5))), hn::Mul(l, l));
   }
 };
+template <class T>
 struct SparsemaxSlope {
   template <class D, class V>
-  HWY_INLINE V operator()(D d, V) const {
-    return hn::Set(d, hn::TFromD<D>(1));
+  HWY_INLINE void operator()(D d, V p, V& s, V& l) const {
+    s = hn::IfThenElseZero(hn::Gt(p, hn::Zero(d)), hn::Set(d, T(1)));
+    l = hn::Mul(simd::Log2(d, p), hn::Set(d, T(-0.6931471805599453)));
+  }
+  template <class D, class V>
+  HWY_INLINE V Weight(D d, V p, V l, V s) const {
+    return AlphaWeight(d, T(1), p, l, s);
   }
 };
+template <class T>
 struct Entmax15Slope {
   template <class D, class V>
-  HWY_INLINE V operator()(D, V p) const {
-    return hn::Sqrt(p);
+  HWY_INLINE void operator()(D d, V p, V& s, V& l) const {
+    s = hn::Sqrt(p);
+    l = hn::Mul(simd::Log2(d, p), hn::Set(d, T(-0.6931471805599453)));
+  }
+  template <class D, class V>
+  HWY_INLINE V Weight(D d, V p, V l, V s) const {
+    return AlphaWeight(d, T(0.5), p, l, s);
   }
 };
 template <class T>
 struct AnySlope {
-  T exponent;  // 1 − ε
+  T epsilon;
   template <class D, class V>
-  HWY_INLINE V operator()(D d, V p) const {
-    const V y = hn::Mul(hn::Set(d, exponent), simd::Log(d, p));
-    return simd::Exp(d, hn::Min(y, hn::Set(d, kMostLog<T>)));
+  HWY_INLINE void operator()(D d, V p, V& s, V& l) const {
+    // p^{−ε} of a tiny p is cut for α > 2, so that sums stay finite.
+    const V most = hn::Set(d, sizeof(T) == 4 ? T(126) : T(1000));
+    const V log = simd::Log2(d, p);
+    const V growth = simd::Exp2(d, hn::Min(hn::Mul(hn::Set(d, -epsilon), log), most));
+    s = hn::Mul(p, growth);
+    l = hn::Mul(log, hn::Set(d, T(-0.6931471805599453)));
+  }
+  template <class D, class V>
+  HWY_INLINE V Weight(D d, V p, V l, V s) const {
+    return AlphaWeight(d, epsilon, p, l, s);
   }
 };
 
-/// w from p, l and s. Above x = 1 it is (s − p (1 + x)) / ε², which cannot overflow as eˣ would.
-template <class D, class V = hn::Vec<D>, class T = hn::TFromD<D>>
-HWY_INLINE V AlphaWeight(D d, T epsilon, V p, V l, V s) {
-  const V one = hn::Set(d, T(1));
-  const V x = hn::Mul(hn::Set(d, epsilon), l);
-  const V near = hn::Mul(hn::Mul(p, hn::Mul(l, l)), PhiSeries(d, x));
-  const auto is_far = hn::Gt(x, one);
-  if (hn::AllFalse(d, is_far)) return near;
-  const V scale = hn::Set(d, T(1) / (epsilon * epsilon));
-  const V far = hn::Mul(hn::NegMulAdd(p, hn::Add(x, one), s), scale);
-  return hn::IfThenElse(is_far, far, near);
-}
-
-/// Returns Σ dp ∂p/∂α when asked for. `slopes` and `weights` are scratch for n entries.
+/// Returns Σ dp ∂p/∂α when asked for. The scratch arrays have room for n entries and a vector.
 template <bool kWithAlpha, class Slope, class D, class T = hn::TFromD<D>>
-HWY_INLINE double BackwardRow(D d, const Slope& slope, T epsilon, const T* p, const T* dp, size_t n,
-                              T* dz, T* HWY_RESTRICT slopes, T* HWY_RESTRICT weights) {
+HWY_INLINE double BackwardRow(D d, const Slope& slope, const T* p, const T* dp, size_t n, T* dz,
+                              T* HWY_RESTRICT slopes, T* HWY_RESTRICT cotangents,
+                              T* HWY_RESTRICT weights) {
   const auto zero = hn::Zero(d);
-  auto total = zero, product = zero;
-  auto nan = simd::NoLanes(d);
+  auto total = zero, product = zero, sum = zero;
   simd::ForEachVector(d, n, [&](size_t i, size_t count) HWY_ATTR {
     const auto v = simd::Load(d, p + i, count, T(0));
     const auto support = hn::Gt(v, zero);
-    nan = hn::Or(nan, hn::IsNaN(v));
-    auto s = zero, w = zero;
+    sum = hn::Add(sum, v);
+    auto s = zero, g = zero, w = zero;
     if (!hn::AllFalse(d, support)) {
-      // In float a subnormal p counts as the smallest normal number, which log and exp can handle.
-      const auto safe = hn::IfThenElse(
-          support, hn::Max(v, hn::Set(d, std::numeric_limits<T>::min())), hn::Set(d, T(1)));
-      s = hn::IfThenElseZero(support, slope(d, safe));
+      hn::Vec<D> l;
+      slope(d, v, s, l);
       total = hn::Add(total, s);
       // dp is not looked at off the support: it may be anything there.
-      const auto g = hn::IfThenElseZero(support, simd::Load(d, dp + i, count, T(0)));
+      g = hn::IfThenElseZero(support, simd::Load(d, dp + i, count, T(0)));
       product = hn::MulAdd(s, g, product);
-      if constexpr (kWithAlpha) {
-        const auto weight = AlphaWeight(d, epsilon, safe, hn::Neg(simd::Log(d, safe)), s);
-        w = hn::IfThenElseZero(support, weight);
-      }
+      if constexpr (kWithAlpha) w = slope.Weight(d, v, l, s);
     }
     hn::StoreU(s, d, slopes + i);
+    hn::StoreU(g, d, cotangents + i);
     if constexpr (kWithAlpha) hn::StoreU(w, d, weights + i);
   });
 
-  const T sum = simd::Sum(d, total);
-  T mean = sum > 0 ? simd::Sum(d, product) / sum : T(0);
-  if (!hn::AllFalse(d, nan)) mean = std::numeric_limits<T>::quiet_NaN();
-  const bool poisoned = mean != mean;
+  const T whole = simd::Sum(d, total);
+  const bool has_nan = !hn::AllFalse(d, hn::IsNaN(sum));
+  const T mean = has_nan     ? std::numeric_limits<T>::quiet_NaN()
+                 : whole > 0 ? simd::Sum(d, product) / whole
+                             : T(0);
   auto dalpha = zero;
   simd::ForEachVector(d, n, [&](size_t i, size_t count) HWY_ATTR {
     const auto s = hn::LoadU(d, slopes + i);
-    const auto centred = hn::Sub(simd::Load(d, dp + i, count, T(0)), hn::Set(d, mean));
-    const auto on = hn::IfThenElseZero(hn::Gt(s, zero), centred);
-    simd::Store(d, poisoned ? hn::NaN(d) : hn::Mul(s, on), dz + i, count);
-    if constexpr (kWithAlpha) dalpha = hn::NegMulAdd(hn::LoadU(d, weights + i), on, dalpha);
+    const auto centred = hn::Sub(hn::LoadU(d, cotangents + i), hn::Set(d, mean));
+    simd::Store(d, hn::Mul(s, centred), dz + i, count);
+    if constexpr (kWithAlpha) dalpha = hn::NegMulAdd(hn::LoadU(d, weights + i), centred, dalpha);
   });
-  return kWithAlpha ? (poisoned ? double(mean) : double(simd::Sum(d, dalpha))) : 0;
+  return kWithAlpha ? double(simd::Sum(d, dalpha)) : 0;
 }
 
 template <class Slope, class T>
-void BackwardRows(const Slope& slope, double alpha, Rows shape, const T* p, const T* dp, T* dz,
-                  double* dalpha) {
+void BackwardRows(const Slope& slope, Rows shape, const T* p, const T* dp, T* dz, double* dalpha) {
   const hn::ScalableTag<T> d;
   const size_t room = static_cast<size_t>(shape.size) + hn::Lanes(d);
-  Scratch<T> slopes(room), weights(dalpha ? room : 0);
-  const T epsilon = static_cast<T>(alpha - 1);
+  Scratch<T> slopes(room), cotangents(room), weights(dalpha ? room : 0);
   for (int64_t r = 0; r < shape.rows; ++r) {
     const size_t n = static_cast<size_t>(shape.lengths ? shape.lengths[r] : shape.size);
     const int64_t at = r * shape.stride;
     if (dalpha) {
-      dalpha[r] = BackwardRow<true>(d, slope, epsilon, p + at, dp + at, n, dz + at, slopes.data(),
-                                    weights.data());
+      dalpha[r] = BackwardRow<true>(d, slope, p + at, dp + at, n, dz + at, slopes.data(),
+                                    cotangents.data(), weights.data());
     } else {
-      BackwardRow<false>(d, slope, epsilon, p + at, dp + at, n, dz + at, slopes.data(),
+      BackwardRow<false>(d, slope, p + at, dp + at, n, dz + at, slopes.data(), cotangents.data(),
                          weights.data());
     }
     simd::FillZero(dz + at + n, dz + at + shape.size);
@@ -161,13 +180,13 @@ void BackwardRows(const Slope& slope, double alpha, Rows shape, const T* p, cons
 template <class T>
 void Backward(Rows shape, const T* p, const T* dp, double alpha, T* dz, double* dalpha) {
   if (alpha == 1) {
-    BackwardRows(SoftmaxSlope(), alpha, shape, p, dp, dz, dalpha);
+    BackwardRows(SoftmaxSlope<T>(), shape, p, dp, dz, dalpha);
   } else if (alpha == 1.5) {
-    BackwardRows(Entmax15Slope(), alpha, shape, p, dp, dz, dalpha);
+    BackwardRows(Entmax15Slope<T>(), shape, p, dp, dz, dalpha);
   } else if (alpha == 2) {
-    BackwardRows(SparsemaxSlope(), alpha, shape, p, dp, dz, dalpha);
+    BackwardRows(SparsemaxSlope<T>(), shape, p, dp, dz, dalpha);
   } else {
-    BackwardRows(AnySlope<T>{static_cast<T>(2 - alpha)}, alpha, shape, p, dp, dz, dalpha);
+    BackwardRows(AnySlope<T>{static_cast<T>(alpha - 1)}, shape, p, dp, dz, dalpha);
   }
 }
 

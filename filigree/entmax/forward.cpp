@@ -71,36 +71,37 @@ void EntmaxRows(const Transform& transform, Rows shape, const T* z, T* p, T* tau
                 int64_t* support) {
   const hn::ScalableTag<T> d;
   // The choice must not depend on the number of rows, so that a row always gives the same bits.
-  if (shape.size <= kMostAcross) {
-    return AcrossRows<2>(d, transform, shape, z, p, tau, support);
+  if constexpr (Transform::kConvex) {
+    if (shape.size <= kMostAcross) {
+      return AcrossRows<2>(d, transform, shape, z, p, tau, support);
+    }
   }
-  Scratch<T> scratch(static_cast<size_t>(shape.size) + hn::Lanes(d));
+  const size_t size = static_cast<size_t>(shape.size);
+  Scratch<T> t(AlongRoom(d, size)), q(AlongRoom(d, size));
+  Scratch<KeepBits> keep(VectorsFor(d, size));
   EachRow(shape, z, p, tau, support, [&](const T* row, size_t n, T* out) HWY_ATTR {
-    return EntmaxAlong(d, transform, row, n, out, scratch.data());
+    return EntmaxAlong(d, transform, row, n, out, t.data(), q.data(), keep.data());
   });
 }
 
 inline void SteepRows(double alpha, Rows shape, const double* z, double* p, double* tau,
                       int64_t* support) {
-  const hn::ScalableTag<double> d;
-  Scratch<double> scratch(static_cast<size_t>(shape.size) + hn::Lanes(d));
-  const SteepAlpha transform(alpha);
-  EachRow(shape, z, p, tau, support, [&](const double* row, size_t n, double* out) HWY_ATTR {
-    return EntmaxAlong(d, transform, row, n, out, scratch.data());
-  });
+  EntmaxRows(SteepAlpha(alpha), shape, z, p, tau, support);
 }
 
 /// In double: p^{1/ε} has an unbounded slope at the threshold, where float would lose most digits.
 inline void SteepRows(double alpha, Rows shape, const float* z, float* p, float* tau,
                       int64_t* support) {
   const hn::ScalableTag<double> d;
-  const size_t room = static_cast<size_t>(shape.size) + hn::Lanes(d);
-  Scratch<double> scratch(room), wide(room);
+  const size_t size = static_cast<size_t>(shape.size);
+  Scratch<double> t(AlongRoom(d, size)), q(AlongRoom(d, size)), wide(size);
+  Scratch<KeepBits> keep(VectorsFor(d, size));
   const SteepAlpha transform(alpha);
   EachRow(shape, z, p, tau, support, [&](const float* row, size_t n, float* out) HWY_ATTR {
     double* values = wide.data();
     for (size_t i = 0; i < n; ++i) values[i] = row[i];
-    const RowResult result = EntmaxAlong(d, transform, values, n, values, scratch.data());
+    const RowResult result =
+        EntmaxAlong(d, transform, values, n, values, t.data(), q.data(), keep.data());
     for (size_t i = 0; i < n; ++i) out[i] = static_cast<float>(values[i]);
     return result;
   });

@@ -74,17 +74,30 @@ HWY_INLINE VI Exponent(VI bits) {
   return hn::ShiftRight<23>(hn::Sub(bits, hn::Set(di, 0x3f3504f3)));
 }
 
+template <class D>
+struct OnePlusParts {
+  hn::Vec<hn::RebindToSigned<D>> k;
+  hn::Vec<D> f;
+};
+
+/// 1 + x = 2ᵏ (1 + f) with 1 + f in [√½, √2]; f comes from x itself, so that no digit of a small x
+/// is lost.
+template <class D>
+HWY_INLINE OnePlusParts<D> SplitOnePlus(D d, hn::Vec<D> x) {
+  const hn::RebindToSigned<D> di;
+  const auto one = hn::Set(d, 1.0f);
+  const auto k = Exponent(hn::BitCast(di, hn::Add(x, one)));
+  const auto scale = hn::BitCast(d, hn::Sub(hn::BitCast(di, one), hn::ShiftLeft<23>(k)));
+  return {k, hn::MulAdd(scale, x, hn::Sub(scale, one))};
+}
+
 /// log(1 + x), also for tiny x. In float: relative error below 2e-7 where 1 + x > 0 is a normal
 /// number, some finite value for other x, NaN for NaN.
 template <class D>
 HWY_INLINE hn::Vec<D> Log1p(D d, hn::Vec<D> x) {
   if constexpr (kIsFloat<D>) {
-    const hn::RebindToSigned<D> di;
-    const auto one = hn::Set(d, 1.0f);
-    // 1 + x = 2ᵏ (1 + f), and f comes from x itself so that no digit of a small x is lost.
-    const auto k = Exponent(hn::BitCast(di, hn::Add(x, one)));
-    const auto scale = hn::BitCast(d, hn::Sub(hn::BitCast(di, one), hn::ShiftLeft<23>(k)));
-    return LogOfParts(d, k, hn::MulAdd(scale, x, hn::Sub(scale, one)));
+    const auto parts = SplitOnePlus(d, x);
+    return LogOfParts(d, parts.k, parts.f);
   } else {
     return hn::Log1p(d, x);
   }
@@ -104,10 +117,103 @@ HWY_INLINE hn::Vec<D> Log(D d, hn::Vec<D> x) {
   }
 }
 
+/// 1 / x for a normal x > 0; in float within a share of 2e-4. (hn::ApproximateReciprocal differs
+/// between vectors of different width.)
+template <class D>
+HWY_INLINE hn::Vec<D> RoughReciprocal(D d, hn::Vec<D> x) {
+  if constexpr (kIsFloat<D>) {
+    const hn::RebindToSigned<D> di;
+    // Negating the exponent is right to 5 %; two terms of the geometric series do the rest.
+    const auto y = hn::BitCast(d, hn::Sub(hn::Set(di, 0x7EF311C3), hn::BitCast(di, x)));
+    const auto error = hn::NegMulAdd(x, y, hn::Set(d, 1.0f));
+    return hn::MulAdd(y, hn::MulAdd(error, error, error), y);
+  } else {
+    return hn::Div(hn::Set(d, 1.0), x);
+  }
+}
+
 /// 1 − e⁻ˣ without cancellation.
 template <class D>
 HWY_INLINE hn::Vec<D> OneMinusExpNeg(D d, hn::Vec<D> x) {
-  return hn::Neg(hn::Expm1(d, hn::Neg(x)));
+  if constexpr (kIsFloat<D>) {
+    const auto one = hn::Set(d, 1.0f);
+    auto near = hn::NegMulAdd(x, hn::Set(d, 0.04166667f), hn::Set(d, 0.16666667f));
+    near = hn::NegMulAdd(x, near, hn::Set(d, 0.5f));
+    near = hn::Mul(x, hn::NegMulAdd(x, near, one));
+    const auto is_far = hn::Gt(hn::Abs(x), hn::Set(d, 0.06f));
+    if (hn::AllFalse(d, is_far)) return near;
+    return hn::IfThenElse(is_far, hn::Sub(one, HWY_NAMESPACE::Exp(d, hn::Neg(x))), near);
+  } else {
+    return hn::Neg(hn::Expm1(d, hn::Neg(x)));
+  }
+}
+
+/// k + log₂(1 + f), for the parts of SplitOnePlus and of Log2.
+template <class D, class VI>
+HWY_INLINE hn::Vec<D> Log2OfParts(D d, VI k, hn::Vec<D> f) {
+  // log₂(1 + f) / f by interpolation at Chebyshev nodes.
+  auto log = hn::Set(d, 0.1231096849f);
+  log = hn::MulAdd(log, f, hn::Set(d, -0.2058618807f));
+  log = hn::MulAdd(log, f, hn::Set(d, 0.2160782255f));
+  log = hn::MulAdd(log, f, hn::Set(d, -0.2391698814f));
+  log = hn::MulAdd(log, f, hn::Set(d, 0.2879032609f));
+  log = hn::MulAdd(log, f, hn::Set(d, -0.3606932681f));
+  log = hn::MulAdd(log, f, hn::Set(d, 0.4809107535f));
+  log = hn::MulAdd(log, f, hn::Set(d, -0.7213474682f));
+  log = hn::MulAdd(log, f, hn::Set(d, 1.442695004f));
+  return hn::MulAdd(log, f, hn::ConvertTo(d, k));
+}
+
+/// log₂ x for x > 0. In float: about −127 for what is not above the subnormal numbers.
+template <class D>
+HWY_INLINE hn::Vec<D> Log2(D d, hn::Vec<D> x) {
+  if constexpr (kIsFloat<D>) {
+    const hn::RebindToSigned<D> di;
+    const auto bits = hn::BitCast(di, x);
+    const auto k = Exponent(bits);
+    const auto mantissa = hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<23>(k)));
+    return Log2OfParts(d, k, hn::Sub(mantissa, hn::Set(d, 1.0f)));
+  } else {
+    return hn::Mul(hn::Log(d, hn::Max(x, hn::Set(d, 2.3e-308))), hn::Set(d, 1.4426950408889634));
+  }
+}
+
+/// 2ʸ for |y| ≤ 126 (in double: 1022).
+template <class D>
+HWY_INLINE hn::Vec<D> Exp2(D d, hn::Vec<D> y) {
+  if constexpr (kIsFloat<D>) {
+    const hn::RebindToSigned<D> di;
+    // Adding 1.5·2²³ rounds y to an integer and leaves it in the low bits.
+    const auto magic = hn::Set(d, 12582912.0f);
+    const auto shifted = hn::Add(y, magic);
+    const auto r = hn::Sub(y, hn::Sub(shifted, magic));
+    // 2ʳ for |r| ≤ ½.
+    auto power = hn::Set(d, 0.000154614447f);
+    power = hn::MulAdd(power, r, hn::Set(d, 0.001340042818f));
+    power = hn::MulAdd(power, r, hn::Set(d, 0.009618056679f));
+    power = hn::MulAdd(power, r, hn::Set(d, 0.05550327227f));
+    power = hn::MulAdd(power, r, hn::Set(d, 0.2402265092f));
+    power = hn::MulAdd(power, r, hn::Set(d, 0.6931472067f));
+    power = hn::MulAdd(power, r, hn::Set(d, 1.0f));
+    const auto scale = hn::ShiftLeft<23>(hn::BitCast(di, shifted));
+    return hn::BitCast(d, hn::Add(hn::BitCast(di, power), scale));
+  } else {
+    return hn::Exp(d, hn::Mul(y, hn::Set(d, 0.6931471805599453)));
+  }
+}
+
+/// (1 + x)^exponent for −1 ≤ x ≤ 1 and an exponent ≥ 0, also for tiny x and huge exponents. In
+/// float: relative error below 2e-7 (1 + |log of the result|); in place of a subnormal number, and
+/// of 0, it may be something below 2e-38 or below 2^(−126 exponent).
+template <class D>
+HWY_INLINE hn::Vec<D> PowerOnePlus(D d, hn::Vec<D> x, hn::Vec<D> exponent) {
+  if constexpr (kIsFloat<D>) {
+    const auto parts = SplitOnePlus(d, x);
+    const auto log = Log2OfParts(d, parts.k, parts.f);
+    return Exp2(d, hn::Max(hn::Mul(exponent, log), hn::Set(d, -126.0f)));
+  } else {
+    return hn::Exp(d, hn::Max(hn::Mul(exponent, hn::Log1p(d, x)), hn::Set(d, -1001.0)));
+  }
 }
 
 }  // namespace filigree::simd::HWY_NAMESPACE

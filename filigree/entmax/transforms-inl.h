@@ -1,17 +1,18 @@
 // What the solvers need to know of one transform, in a form that stays well behaved as α → 1: with
 // ε = α − 1 and scores t from which the row's maximum was subtracted,
 //
-//   p = [1 + ε (t − θ)]_+^{1/ε},   Σp = 1,   0 ≤ θ ≤ (1 − n^{−ε}) / ε,
+//   p = u_+^{1/ε},   u = 1 + ε (t − θ),   Σp = 1,   0 ≤ θ ≤ (1 − n^{−ε}) / ε,
 //
 // where ε → 0 makes p = exp(t − θ) and θ = log Σ exp t. The threshold of the usual convention is
 // τ = ε (θ + max) − 1.
 //
-// θ comes from Newton's method on the norm of the vector 1 + ε (t − θ), that is on (Σp)^ε = 1,
-// which is convex in θ for ε ≤ 1 and nearly straight: from the left it converges without
-// overshooting, and for ε → 0 in one step. With F = Σp and S = Σ p^{1−ε} the step is
-// F (1 − F^{−ε}) / (ε S).
+// θ comes from Newton's method on the norm of the vector u, that is on (Σp)^ε = 1, which is convex
+// in θ for ε ≤ 1 and nearly straight: from the left it converges without overshooting, and for ε →
+// 0 in one step. With F = Σp and S = Σq, q = u_+^{1/ε − 1} = −dp/dθ, the step is F (1 − F^{−ε}) /
+// (ε S).
 //
-// A transform has Terms, which gives p and q = p^{1−ε} (0 off the support) at t; Step; and Tau.
+// A transform has Terms, which gives u (finite) and q (0 off the support) at t, so that p = qu;
+// Step; Tau; and the largest step from whose start p may be followed to first order.
 #if defined(FILIGREE_ENTMAX_TRANSFORMS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FILIGREE_ENTMAX_TRANSFORMS_INL_H_
 #undef FILIGREE_ENTMAX_TRANSFORMS_INL_H_
@@ -20,6 +21,9 @@
 #endif
 
 #include <hwy/highway.h>
+
+#include <algorithm>
+#include <cmath>
 
 #include "filigree/entmax/math-inl.h"
 
@@ -33,13 +37,28 @@ template <class T>
 class Convex {
  public:
   static constexpr bool kConvex = true;
+  static constexpr bool kRough = false;
 
   explicit Convex(double alpha) : epsilon_(static_cast<T>(alpha - 1)) {}
 
   T epsilon() const { return epsilon_; }
   double Tau(T theta, T max) const { return epsilon_ * (static_cast<double>(theta) + max) - 1; }
+  /// The largest step after which p may follow θ.
+  T last_step() const { return sizeof(T) == 4 ? T(1e-5) : T(1e-11); }
+
+  /// p at θ + step, to first order in the step, where q belongs to θ.
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE V Follow(D d, V t, V theta, V step, V q) const {
+    return hn::Max(hn::Mul(q, hn::Sub(U(d, t, theta), step)), hn::Zero(d));
+  }
 
  protected:
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE V U(D d, V t, V theta) const {
+    const V u = hn::MulAdd(hn::Set(d, epsilon_), hn::Sub(t, theta), hn::Set(d, T(1)));
+    return hn::Max(u, hn::Zero(d));
+  }
+
   T epsilon_;
 };
 
@@ -50,16 +69,66 @@ class AnyAlpha : public Convex<T> {
   explicit AnyAlpha(double alpha)
       : Convex<T>(alpha),
         inverse_(static_cast<T>(1 / (alpha - 1))),
-        exponent_(static_cast<T>((2 - alpha) / (alpha - 1))) {}
+        exponent_(static_cast<T>((2 - alpha) / (alpha - 1))),
+        last_step_(Convex<T>::last_step()) {
+    if (sizeof(T) == 4 && alpha < 1.5) last_step_ = SecondOrderStep(alpha - 1);
+    if (alpha - 1 >= kLeastRough) FitRough(1 / (alpha - 1));
+  }
+
+  T last_step() const { return last_step_; }
+
+  /// To second order where p is smooth at the threshold, for α < 1.5.
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE V Follow(D d, V t, V theta, V step, V q) const {
+    if (last_step_ <= Convex<T>::last_step()) {
+      return Convex<T>::Follow(d, t, theta, step, q);
+    }
+    const V u = Convex<T>::U(d, t, theta);
+    const V inverse = simd::RoughReciprocal(d, hn::Max(u, hn::Set(d, last_step_)));
+    const V half = hn::Mul(hn::Mul(step, step), hn::Set(d, T(0.5) - T(0.5) * epsilon_));
+    const V moved = hn::MulAdd(half, inverse, hn::Sub(u, step));
+    return hn::Max(hn::Mul(q, moved), hn::Zero(d));
+  }
+
+  // Rough terms take no logarithm: with 2^m ≤ 1/ε < 2^{m+1} and v = u^{2^m}, p = v · v^ρ, where
+  // 0 ≤ ρ < 1 and a polynomial does for v^ρ. θ comes out right to about 10⁻³.
+  static constexpr bool kRough = true;
+  int rough_steps() const { return rough_steps_; }
+  int squarings() const { return squarings_; }
+
+  /// u of the maximum.
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE V Top(D d, V theta) const {
+    return hn::NegMulAdd(hn::Set(d, epsilon_), theta, hn::Set(d, T(1)));
+  }
+
+  template <int kSquarings, class D, class V = hn::Vec<D>>
+  HWY_INLINE void RoughTerms(D d, V t, V top, V& u, V& q) const {
+    u = hn::Max(hn::MulAdd(hn::Set(d, epsilon_), t, top), hn::Zero(d));
+    V v = u, rest = u;  // v / u · u, so that q = v^{1+ρ} / u
+    for (int i = 0; i < kSquarings; ++i) {
+      if (i > 0) rest = hn::Mul(rest, v);
+      v = hn::Mul(v, v);
+    }
+    V power = hn::Set(d, rough_[kRoughTerms - 1]);
+    for (int i = kRoughTerms - 2; i >= 0; --i) power = hn::MulAdd(power, v, hn::Set(d, rough_[i]));
+    q = kSquarings > 0 ? hn::Mul(power, rest) : hn::IfThenElseZero(hn::Gt(u, hn::Zero(d)), power);
+  }
 
   template <class D, class V = hn::Vec<D>>
-  HWY_INLINE void Terms(D d, V t, V theta, V& p, V& q) const {
-    const V minus_one = hn::Set(d, T(-1));
-    const V x = hn::Max(hn::Mul(hn::Set(d, epsilon_), hn::Sub(t, theta)), minus_one);
-    // q first: p = q (1 + x) saves a second exponential and a division.
-    const V power = simd::Exp(d, hn::Mul(hn::Set(d, exponent_), simd::Log1p(d, x)));
-    q = hn::IfThenElseZero(hn::Gt(x, minus_one), power);
-    p = hn::Mul(q, hn::Sub(x, minus_one));
+  HWY_INLINE V RoughStep(D d, V f, V s) const {
+    const V one = hn::Set(d, T(1));
+    const V y = hn::Mul(hn::Set(d, -epsilon_), simd::Log(d, f));
+    return hn::Div(hn::Mul(f, hn::Sub(one, simd::Exp(d, y))), hn::Mul(hn::Set(d, epsilon_), s));
+  }
+
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE void Terms(D d, V t, V theta, V& u, V& q) const {
+    const V one = hn::Set(d, T(1));
+    const V x = hn::Max(hn::Mul(hn::Set(d, epsilon_), hn::Sub(t, theta)), hn::Neg(one));
+    u = hn::Add(x, one);
+    const V power = simd::PowerOnePlus(d, x, hn::Set(d, exponent_));
+    q = hn::IfThenElseZero(hn::Gt(u, hn::Zero(d)), power);
   }
 
   template <class D, class V = hn::Vec<D>>
@@ -70,8 +139,38 @@ class AnyAlpha : public Convex<T> {
   }
 
  private:
+  /// The largest step δ whose third-order share of p, (1 − ε)(1 − 2ε)/6 (δ/u)³, stays below 10⁻⁷ at
+  /// p = 1 and below what rounding does to p, about 2⁻²³ / (ε u), down to p = 10⁻⁶.
+  static T SecondOrderStep(double epsilon) {
+    const double share = (1 - epsilon) * std::max(1 - 2 * epsilon, 0.05) / 6;
+    const double u = std::pow(1e-6, epsilon);
+    return static_cast<T>(std::cbrt(std::min(1e-7, 1.2e-7 * u * u / epsilon) / share));
+  }
+
+  static constexpr int kRoughTerms = 7;
+  static constexpr double kLeastRough = 1.0 / 31;  // below, two exact steps from 0 are near enough
+
+  /// The polynomial in v that is nearest to v^ρ in the mean square over [0, 1], weighted with v^w:
+  /// c_j = K_j Π_{k≠j} (ρ − k) / Π_k (ρ + k + w + 1) with K_j such that c_j = 1 at ρ = j. It solves
+  /// equations with a Cauchy matrix.
+  void FitRough(double power) {
+    squarings_ = static_cast<int>(std::log2(power));
+    rough_steps_ = power >= 4 ? 2 : 3;
+    const double rho = power / (1 << squarings_) - 1;
+    const double weight = squarings_ > 0 ? 0.5 : 1;
+    for (int j = 0; j < kRoughTerms; ++j) {
+      double value = (j + j + weight + 1) / (rho + j + weight + 1);
+      for (int k = 0; k < kRoughTerms; ++k) {
+        if (k != j) value *= (rho - k) / (j - k) * (j + k + weight + 1) / (rho + k + weight + 1);
+      }
+      rough_[j] = static_cast<T>(value);
+    }
+  }
+
   using Convex<T>::epsilon_;
-  T inverse_, exponent_;
+  T inverse_, exponent_, last_step_;
+  T rough_[kRoughTerms] = {};
+  int squarings_ = -1, rough_steps_ = 0;
 };
 
 /// α = 1.5: squares instead of powers.
@@ -81,10 +180,9 @@ class Entmax15 : public Convex<T> {
   Entmax15() : Convex<T>(1.5) {}
 
   template <class D, class V = hn::Vec<D>>
-  HWY_INLINE void Terms(D d, V t, V theta, V& p, V& q) const {
+  HWY_INLINE void Terms(D d, V t, V theta, V& u, V& q) const {
     const V v = hn::MulAdd(hn::Set(d, T(0.5)), hn::Sub(t, theta), hn::Set(d, T(1)));
-    q = hn::Max(v, hn::Zero(d));
-    p = hn::Mul(q, q);
+    u = q = hn::Max(v, hn::Zero(d));
   }
 
   template <class D, class V = hn::Vec<D>>
@@ -99,11 +197,14 @@ class Sparsemax : public Convex<T> {
  public:
   Sparsemax() : Convex<T>(2) {}
 
+  /// Only the support can change from here on.
+  T last_step() const { return sizeof(T) == 4 ? T(1e-6) : T(1e-14); }
+
   template <class D, class V = hn::Vec<D>>
-  HWY_INLINE void Terms(D d, V t, V theta, V& p, V& q) const {
+  HWY_INLINE void Terms(D d, V t, V theta, V& u, V& q) const {
     const V one = hn::Set(d, T(1));
-    p = hn::Max(hn::Add(hn::Sub(t, theta), one), hn::Zero(d));
-    q = hn::IfThenElseZero(hn::Gt(p, hn::Zero(d)), one);
+    u = hn::Max(hn::Add(hn::Sub(t, theta), one), hn::Zero(d));
+    q = hn::IfThenElseZero(hn::Gt(u, hn::Zero(d)), one);
   }
 
   template <class D, class V = hn::Vec<D>>
@@ -112,8 +213,8 @@ class Sparsemax : public Convex<T> {
   }
 };
 
-/// α > 2. Near the threshold p is steep, so the unknown is w = 1 − εθ, the value of [·] at the
-/// maximum, which keeps its digits however small it gets: p = [w + εt]_+^{1/ε}, n^{−ε} ≤ w ≤ 1.
+/// α > 2. Near the threshold p is steep, so the unknown is w = 1 − εθ, the value of u at the
+/// maximum, which keeps its digits however small it gets: u = w + εt, n^{−ε} ≤ w ≤ 1.
 class SteepAlpha {
  public:
   static constexpr bool kConvex = false;
@@ -124,13 +225,11 @@ class SteepAlpha {
   double Tau(double w, double max) const { return epsilon_ * max - w; }
 
   template <class D, class V = hn::Vec<D>>
-  HWY_INLINE void Terms(D d, V t, V w, V& p, V& q) const {
-    const V v = hn::MulAdd(hn::Set(d, epsilon_), t, w);
-    const auto support = hn::Gt(v, hn::Zero(d));
-    const V safe = hn::IfThenElse(support, v, hn::Set(d, 1.0));
-    q = hn::IfThenElseZero(support,
-                           simd::Exp(d, hn::Mul(hn::Set(d, exponent_), simd::Log(d, safe))));
-    p = hn::Mul(q, safe);
+  HWY_INLINE void Terms(D d, V t, V w, V& u, V& q) const {
+    u = hn::MulAdd(hn::Set(d, epsilon_), t, w);
+    const auto support = hn::Gt(u, hn::Zero(d));
+    u = hn::IfThenElse(support, u, hn::Set(d, 1.0));
+    q = hn::IfThenElseZero(support, simd::Exp(d, hn::Mul(hn::Set(d, exponent_), simd::Log(d, u))));
   }
 
   /// The step of w, which falls where θ grows.

@@ -1,0 +1,178 @@
+// Newton's method for θ, for a row to a lane or for one row along the lanes.
+#if defined(FILIGREE_ENTMAX_SOLVE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef FILIGREE_ENTMAX_SOLVE_INL_H_
+#undef FILIGREE_ENTMAX_SOLVE_INL_H_
+#else
+#define FILIGREE_ENTMAX_SOLVE_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "filigree/entmax/transforms-inl.h"
+#include "filigree/entmax/vectors-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace filigree::entmax::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+namespace simd = filigree::simd::HWY_NAMESPACE;
+
+/// No row needs nearly as many: f · f' of a convex function falls at least fourfold with every
+/// step.
+inline constexpr int kMostSteps = 100;
+
+/// F = Σp and S = Σq at one θ, over vectors of t, two at a time; terms(t, u, q).
+template <class D, class Terms, class T = hn::TFromD<D>, class V = hn::Vec<D>>
+HWY_INLINE void SumTerms(D d, const T* HWY_RESTRICT t, size_t n, V& f, V& s, Terms&& terms) {
+  const size_t lanes = hn::Lanes(d);
+  V f0 = hn::Zero(d), s0 = f0, f1 = f0, s1 = f0;
+  for (size_t i = 0; i < n; i += 2 * lanes) {
+    V u, q;
+    terms(i, hn::Load(d, t + i), u, q);
+    f0 = hn::MulAdd(q, u, f0);
+    s0 = hn::Add(s0, q);
+    terms(i + lanes, hn::Load(d, t + i + lanes), u, q);
+    f1 = hn::MulAdd(q, u, f1);
+    s1 = hn::Add(s1, q);
+  }
+  f = hn::Add(f0, f1);
+  s = hn::Add(s0, s1);
+}
+
+/// θ before the last step, S there, and the step.
+template <class D>
+struct Theta {
+  hn::Vec<D> before, slope, step;
+};
+
+/// Steps with rough sums, from 0.
+template <int kSquarings, class Transform, class D, class Reduce, class T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> RoughSteps(D d, const Transform& transform, const T* t, size_t n,
+                                 const Reduce& reduce) {
+  using V = hn::Vec<D>;
+  V theta = hn::Zero(d);
+  for (int i = 0; i < transform.rough_steps(); ++i) {
+    V f, s;
+    const V top = transform.Top(d, theta);
+    SumTerms(d, t, n, f, s, [&](size_t, V v, V& u, V& q) HWY_ATTR {
+      transform.template RoughTerms<kSquarings>(d, v, top, u, q);
+    });
+    theta = hn::Max(hn::Add(theta, transform.RoughStep(d, reduce(f), reduce(s))), hn::Zero(d));
+  }
+  return theta;
+}
+
+/// A point near the solution, for a transform whose exact terms are dear.
+template <class Transform, class D, class Reduce, class T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> Start(D d, const Transform& transform, const T* t, size_t n,
+                            const Reduce& reduce) {
+  if constexpr (Transform::kRough) {
+    switch (transform.squarings()) {
+      case 0:
+        return RoughSteps<0>(d, transform, t, n, reduce);
+      case 1:
+        return RoughSteps<1>(d, transform, t, n, reduce);
+      case 2:
+        return RoughSteps<2>(d, transform, t, n, reduce);
+      case 3:
+        return RoughSteps<3>(d, transform, t, n, reduce);
+      case 4:
+        return RoughSteps<4>(d, transform, t, n, reduce);
+    }
+  }
+  return hn::Zero(d);
+}
+
+/// θ for ε ≤ 1. t holds n entries, an even number of whole vectors, padded with −inf. reduce turns
+/// a vector of sums into the sums of the rows. slopes receives q at θ.before.
+template <class Transform, class D, class Reduce, class T = hn::TFromD<D>>
+HWY_INLINE Theta<D> SolveConvex(D d, const Transform& transform, const T* HWY_RESTRICT t, size_t n,
+                                T* HWY_RESTRICT slopes, const Reduce& reduce) {
+  using V = hn::Vec<D>;
+  Theta<D> theta{Start(d, transform, t, n, reduce), hn::Zero(d), hn::Zero(d)};
+  for (int i = 0; i < kMostSteps; ++i) {
+    V f, s;
+    SumTerms(d, t, n, f, s, [&](size_t at, V v, V& u, V& q) HWY_ATTR {
+      transform.Terms(d, v, theta.before, u, q);
+      hn::Store(q, d, slopes + at);
+    });
+    theta.slope = reduce(s);
+    theta.step = transform.Step(d, reduce(f), theta.slope);
+    const auto active = hn::Gt(hn::Abs(theta.step), hn::Set(d, transform.last_step()));
+    if (hn::AllFalse(d, active)) break;
+    // A row that has arrived stays where it is, so that it does not depend on its neighbours.
+    theta.before = hn::IfThenElse(active, hn::Add(theta.before, theta.step), theta.before);
+  }
+  return theta;
+}
+
+/// What is known of a row when p is.
+template <class D>
+struct Solution {
+  hn::Vec<D> theta, support;
+};
+
+/// Replaces t by p, for ε ≤ 1; arguments as above.
+template <class Transform, class D, class Reduce, class T = hn::TFromD<D>>
+HWY_INLINE Solution<D> ReplaceByP(D d, const Transform& transform, T* HWY_RESTRICT t, size_t n,
+                                  T* HWY_RESTRICT slopes, const Reduce& reduce) {
+  const size_t lanes = hn::Lanes(d);
+  const auto one = hn::Set(d, T(1)), zero = hn::Zero(d);
+  const Theta<D> theta = SolveConvex(d, transform, t, n, slopes, reduce);
+  auto sum = zero;
+  for (size_t i = 0; i < n; i += lanes) {
+    const auto p =
+        transform.Follow(d, hn::Load(d, t + i), theta.before, theta.step, hn::Load(d, slopes + i));
+    sum = hn::Add(sum, p);
+    hn::Store(p, d, t + i);
+  }
+  // What the sum lacks to 1 is the error of θ, which is far below the step.
+  const auto rest = hn::Div(hn::Sub(reduce(sum), one), theta.slope);
+  auto support = zero;
+  for (size_t i = 0; i < n; i += lanes) {
+    const auto moved = hn::NegMulAdd(hn::Load(d, slopes + i), rest, hn::Load(d, t + i));
+    const auto p = hn::Max(moved, zero);
+    support = hn::Add(support, hn::IfThenElseZero(hn::Gt(p, zero), one));
+    hn::Store(p, d, t + i);
+  }
+  return {hn::Add(theta.before, hn::Add(theta.step, rest)), reduce(support)};
+}
+
+/// w for ε > 1, where the norm is concave as long as the support stays and rises steeply where an
+/// entry enters it: Newton within a bracket, and the bracket's geometric middle when Newton leaves
+/// it or is slow to shrink it. t as above, `count` of its entries are not −inf.
+template <class D>
+HWY_INLINE double SolveSteep(D d, const SteepAlpha& transform, const double* t, size_t n,
+                             size_t count) {
+  using V = hn::Vec<D>;
+  constexpr double kSmallest = 1e-200;  // so that p^{1−ε} stays finite; only ties reach it
+  constexpr int kPatience = 3;          // steps that may pass before the bracket has to be halved
+  double low = std::max(kSmallest, std::pow(static_cast<double>(count), -transform.epsilon()));
+  double high = 1, w = low, width = high - low;
+  for (int i = 1; i <= kMostSteps && low < high; ++i) {
+    V f, s;
+    SumTerms(d, t, n, f, s,
+             [&](size_t, V v, V& u, V& q) HWY_ATTR { transform.Terms(d, v, hn::Set(d, w), u, q); });
+    f = hn::SumOfLanes(d, f);
+    s = hn::SumOfLanes(d, s);
+    (hn::GetLane(f) < 1 ? low : high) = w;
+    double next = w + hn::GetLane(transform.Step(d, f, s));
+    if (std::abs(next - w) <= 1e-16 * w) break;
+    bool slow = false;
+    if (i % kPatience == 0) {
+      slow = high - low > width / 2;
+      width = high - low;
+    }
+    if (!(next > low && next < high) || slow) next = std::sqrt(low) * std::sqrt(high);
+    if (next <= low || next >= high) break;
+    w = next;
+  }
+  return w;
+}
+
+}  // namespace filigree::entmax::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif
