@@ -24,10 +24,11 @@ namespace filigree::entmax::HWY_NAMESPACE {
 /// The longest row for which a block of rows stays in the first-level cache.
 inline constexpr int64_t kMostAcross = 256;
 
-/// α-entmax with ε ≤ 1 of at most Lanes(d) rows of at most kMostAcross entries.
+/// α-entmax with ε ≤ 1 of at most Lanes(d) rows of at most kMostAcross entries. `left`: how many
+/// rows follow in the caller's block.
 template <class Transform, class D, class T = hn::TFromD<D>>
-HWY_INLINE void EntmaxAcross(D d, const Transform& transform, Rows shape, const T* z, T* p, T* tau,
-                             int64_t* support) {
+HWY_INLINE void EntmaxAcross(D d, const Transform& transform, Rows shape, int64_t left, const T* z,
+                             T* p, T* tau, int64_t* support) {
   constexpr size_t kLanes = hn::MaxLanes(d), kRoom = (kMostAcross + kLanes) * kLanes;
   HWY_ALIGN T packed[kRoom], columns[kRoom], slopes[kRoom];
   KeepBits keep[kMostAcross + kLanes];
@@ -60,8 +61,11 @@ HWY_INLINE void EntmaxAcross(D d, const Transform& transform, Rows shape, const 
   }
   simd::RowsToColumns(d, packed, pitch, depth, columns);
 
-  const auto solution =
-      ReplaceByP(d, transform, columns, depth * lanes, slopes, [](hn::Vec<D> v) { return v; });
+  const size_t extent = rows * static_cast<size_t>(shape.stride);
+  const size_t next = std::min(rows, static_cast<size_t>(left)) * static_cast<size_t>(shape.stride);
+  Fetch fetch(z + extent, next, p, extent);
+  const auto solution = ReplaceByP(d, transform, columns, depth * lanes, slopes, fetch,
+                                   [](hn::Vec<D> v) { return v; });
   simd::ColumnsToRows(d, columns, depth, packed, pitch);
 
   HWY_ALIGN T lane_theta[kLanes], lane_count[kLanes];

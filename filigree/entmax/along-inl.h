@@ -46,10 +46,11 @@ HWY_INLINE size_t AlongRoom(D d, size_t n) {
   return n + 3 * hn::Lanes(d);
 }
 
-/// One row. Scratch: t and q for AlongRoom(n) entries, keep for every vector of the row.
+/// One row; `next` entries that follow it will be asked for soon. Scratch: t and q for AlongRoom(n)
+/// entries, keep for every vector of the row.
 template <class Transform, class D, class T = hn::TFromD<D>>
-HWY_INLINE RowResult EntmaxAlong(D d, const Transform& transform, const T* z, size_t n, T* p,
-                                 T* HWY_RESTRICT t, T* HWY_RESTRICT q,
+HWY_INLINE RowResult EntmaxAlong(D d, const Transform& transform, const T* z, size_t n, size_t next,
+                                 T* p, T* HWY_RESTRICT t, T* HWY_RESTRICT q,
                                  KeepBits* HWY_RESTRICT keep) {
   const T max = MaxOrNan(d, z, n);
   if (!(std::abs(max) < kInfinity<T>)) return OddRow(z, n, max, p);
@@ -59,14 +60,15 @@ HWY_INLINE RowResult EntmaxAlong(D d, const Transform& transform, const T* z, si
   hn::StoreU(hn::Set(d, -kInfinity<T>), d, t + count + lanes);
   const size_t end = (count + 2 * lanes - 1) / (2 * lanes) * (2 * lanes);
 
+  Fetch fetch(z + n, next, p, n);
   RowResult result;
   if constexpr (Transform::kConvex) {
     const auto sum_lanes = [d](hn::Vec<D> v) HWY_ATTR { return hn::SumOfLanes(d, v); };
-    const auto solution = ReplaceByP(d, transform, t, end, q, sum_lanes);
+    const auto solution = ReplaceByP(d, transform, t, end, q, fetch, sum_lanes);
     result = {transform.Tau(hn::GetLane(solution.theta), max),
               static_cast<int64_t>(hn::GetLane(solution.support))};
   } else {
-    const double w = SolveSteep(d, transform, t, end, count);
+    const double w = SolveSteep(d, transform, t, end, count, fetch);
     result = {transform.Tau(w, max), 0};
     auto sum = hn::Zero(d);
     for (size_t i = 0; i < end; i += lanes) {

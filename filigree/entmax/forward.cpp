@@ -23,13 +23,15 @@ inline Rows Skip(Rows shape, int64_t rows) {
           shape.lengths ? shape.lengths + rows : nullptr};
 }
 
-/// Calls solve(z, n, p) for every row, which returns a RowResult.
+/// Calls solve(z, n, p, next) for every row, which returns a RowResult; next: the entries of the
+/// row that follows in memory, or 0.
 template <class T, class Solve>
 void EachRow(Rows shape, const T* z, T* p, T* tau, int64_t* support, Solve&& solve) {
   for (int64_t r = 0; r < shape.rows; ++r) {
     const size_t n = static_cast<size_t>(shape.lengths ? shape.lengths[r] : shape.size);
     T* row = p + r * shape.stride;
-    const RowResult result = solve(z + r * shape.stride, n, row);
+    const size_t next = r + 1 < shape.rows && shape.stride == shape.size ? n : 0;
+    const RowResult result = solve(z + r * shape.stride, n, row, next);
     simd::FillZero(row + n, row + shape.size);
     if (tau) tau[r] = static_cast<T>(result.tau);
     if (support) support[r] = result.support;
@@ -39,8 +41,9 @@ void EachRow(Rows shape, const T* z, T* p, T* tau, int64_t* support, Solve&& sol
 template <class T>
 void SoftmaxRows(Rows shape, const T* z, T* p, T* tau, int64_t* support) {
   const hn::ScalableTag<T> d;
-  EachRow(shape, z, p, tau, support,
-          [&](const T* row, size_t n, T* out) HWY_ATTR { return SoftmaxAlong(d, row, n, out); });
+  EachRow(shape, z, p, tau, support, [&](const T* row, size_t n, T* out, size_t) HWY_ATTR {
+    return SoftmaxAlong(d, row, n, out);
+  });
 }
 
 /// Solves full blocks of rows, a row to a lane, and leaves the others to narrower vectors, down to
@@ -52,7 +55,7 @@ void AcrossRows(D d, const Transform& transform, Rows shape, const T* z, T* p, T
   while (shape.rows > (kHalvings > 0 ? lanes / 2 : 0)) {
     Rows block = shape;
     block.rows = std::min(shape.rows, lanes);
-    EntmaxAcross(d, transform, block, z, p, tau, support);
+    EntmaxAcross(d, transform, block, shape.rows - block.rows, z, p, tau, support);
     shape = Skip(shape, block.rows);
     z += block.rows * shape.stride;
     p += block.rows * shape.stride;
@@ -79,8 +82,8 @@ void EntmaxRows(const Transform& transform, Rows shape, const T* z, T* p, T* tau
   const size_t size = static_cast<size_t>(shape.size);
   Scratch<T> t(AlongRoom(d, size)), q(AlongRoom(d, size));
   Scratch<KeepBits> keep(VectorsFor(d, size));
-  EachRow(shape, z, p, tau, support, [&](const T* row, size_t n, T* out) HWY_ATTR {
-    return EntmaxAlong(d, transform, row, n, out, t.data(), q.data(), keep.data());
+  EachRow(shape, z, p, tau, support, [&](const T* row, size_t n, T* out, size_t next) HWY_ATTR {
+    return EntmaxAlong(d, transform, row, n, next, out, t.data(), q.data(), keep.data());
   });
 }
 
@@ -97,11 +100,11 @@ inline void SteepRows(double alpha, Rows shape, const float* z, float* p, float*
   Scratch<double> t(AlongRoom(d, size)), q(AlongRoom(d, size)), wide(size);
   Scratch<KeepBits> keep(VectorsFor(d, size));
   const SteepAlpha transform(alpha);
-  EachRow(shape, z, p, tau, support, [&](const float* row, size_t n, float* out) HWY_ATTR {
+  EachRow(shape, z, p, tau, support, [&](const float* row, size_t n, float* out, size_t) HWY_ATTR {
     double* values = wide.data();
     for (size_t i = 0; i < n; ++i) values[i] = row[i];
     const RowResult result =
-        EntmaxAlong(d, transform, values, n, values, t.data(), q.data(), keep.data());
+        EntmaxAlong(d, transform, values, n, 0, values, t.data(), q.data(), keep.data());
     for (size_t i = 0; i < n; ++i) out[i] = static_cast<float>(values[i]);
     return result;
   });

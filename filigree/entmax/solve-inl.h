@@ -6,6 +6,7 @@
 #define FILIGREE_ENTMAX_SOLVE_INL_H_
 #endif
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -24,13 +25,43 @@ namespace simd = filigree::simd::HWY_NAMESPACE;
 /// step.
 inline constexpr int kMostSteps = 100;
 
+/// Brings memory closer, a little with every call, while the arithmetic goes on: solving is the
+/// only part of the work that does not touch the rows themselves.
+class Fetch {
+ public:
+  /// The next rows to be read, and where the present ones will be written (may be null).
+  template <class T>
+  Fetch(const T* next, size_t next_size, const T* out, size_t out_size)
+      : ranges_{
+            {reinterpret_cast<const char*>(next), reinterpret_cast<const char*>(next + next_size)},
+            {reinterpret_cast<const char*>(out), reinterpret_cast<const char*>(out + out_size)}} {}
+
+  HWY_INLINE void operator()() {
+    for (Range& range : ranges_) {
+      if (range.at < range.end) {
+        hwy::Prefetch(range.at);
+        range.at += kLine;
+      }
+    }
+  }
+
+ private:
+  static constexpr size_t kLine = 64;
+  struct Range {
+    const char *at, *end;
+  };
+  Range ranges_[2];
+};
+
 /// F = Σp and S = Σq at one θ, over vectors of t, two at a time; terms(t, u, q).
 template <class D, class Terms, class T = hn::TFromD<D>, class V = hn::Vec<D>>
-HWY_INLINE void SumTerms(D d, const T* HWY_RESTRICT t, size_t n, V& f, V& s, Terms&& terms) {
+HWY_INLINE void SumTerms(D d, const T* HWY_RESTRICT t, size_t n, Fetch& fetch, V& f, V& s,
+                         Terms&& terms) {
   const size_t lanes = hn::Lanes(d);
   V f0 = hn::Zero(d), s0 = f0, f1 = f0, s1 = f0;
   for (size_t i = 0; i < n; i += 2 * lanes) {
     V u, q;
+    fetch();
     terms(i, hn::Load(d, t + i), u, q);
     f0 = hn::MulAdd(q, u, f0);
     s0 = hn::Add(s0, q);
@@ -51,13 +82,13 @@ struct Theta {
 /// Steps with rough sums, from 0.
 template <int kSquarings, class Transform, class D, class Reduce, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> RoughSteps(D d, const Transform& transform, const T* t, size_t n,
-                                 const Reduce& reduce) {
+                                 Fetch& fetch, const Reduce& reduce) {
   using V = hn::Vec<D>;
   V theta = hn::Zero(d);
   for (int i = 0; i < transform.rough_steps(); ++i) {
     V f, s;
     const V top = transform.Top(d, theta);
-    SumTerms(d, t, n, f, s, [&](size_t, V v, V& u, V& q) HWY_ATTR {
+    SumTerms(d, t, n, fetch, f, s, [&](size_t, V v, V& u, V& q) HWY_ATTR {
       transform.template RoughTerms<kSquarings>(d, v, top, u, q);
     });
     theta = hn::Max(hn::Add(theta, transform.RoughStep(d, reduce(f), reduce(s))), hn::Zero(d));
@@ -67,20 +98,20 @@ HWY_INLINE hn::Vec<D> RoughSteps(D d, const Transform& transform, const T* t, si
 
 /// A point near the solution, for a transform whose exact terms are dear.
 template <class Transform, class D, class Reduce, class T = hn::TFromD<D>>
-HWY_INLINE hn::Vec<D> Start(D d, const Transform& transform, const T* t, size_t n,
+HWY_INLINE hn::Vec<D> Start(D d, const Transform& transform, const T* t, size_t n, Fetch& fetch,
                             const Reduce& reduce) {
   if constexpr (Transform::kRough) {
     switch (transform.squarings()) {
       case 0:
-        return RoughSteps<0>(d, transform, t, n, reduce);
+        return RoughSteps<0>(d, transform, t, n, fetch, reduce);
       case 1:
-        return RoughSteps<1>(d, transform, t, n, reduce);
+        return RoughSteps<1>(d, transform, t, n, fetch, reduce);
       case 2:
-        return RoughSteps<2>(d, transform, t, n, reduce);
+        return RoughSteps<2>(d, transform, t, n, fetch, reduce);
       case 3:
-        return RoughSteps<3>(d, transform, t, n, reduce);
+        return RoughSteps<3>(d, transform, t, n, fetch, reduce);
       case 4:
-        return RoughSteps<4>(d, transform, t, n, reduce);
+        return RoughSteps<4>(d, transform, t, n, fetch, reduce);
     }
   }
   return hn::Zero(d);
@@ -90,12 +121,12 @@ HWY_INLINE hn::Vec<D> Start(D d, const Transform& transform, const T* t, size_t 
 /// a vector of sums into the sums of the rows. slopes receives q at θ.before.
 template <class Transform, class D, class Reduce, class T = hn::TFromD<D>>
 HWY_INLINE Theta<D> SolveConvex(D d, const Transform& transform, const T* HWY_RESTRICT t, size_t n,
-                                T* HWY_RESTRICT slopes, const Reduce& reduce) {
+                                T* HWY_RESTRICT slopes, Fetch& fetch, const Reduce& reduce) {
   using V = hn::Vec<D>;
-  Theta<D> theta{Start(d, transform, t, n, reduce), hn::Zero(d), hn::Zero(d)};
+  Theta<D> theta{Start(d, transform, t, n, fetch, reduce), hn::Zero(d), hn::Zero(d)};
   for (int i = 0; i < kMostSteps; ++i) {
     V f, s;
-    SumTerms(d, t, n, f, s, [&](size_t at, V v, V& u, V& q) HWY_ATTR {
+    SumTerms(d, t, n, fetch, f, s, [&](size_t at, V v, V& u, V& q) HWY_ATTR {
       transform.Terms(d, v, theta.before, u, q);
       hn::Store(q, d, slopes + at);
     });
@@ -118,10 +149,10 @@ struct Solution {
 /// Replaces t by p, for ε ≤ 1; arguments as above.
 template <class Transform, class D, class Reduce, class T = hn::TFromD<D>>
 HWY_INLINE Solution<D> ReplaceByP(D d, const Transform& transform, T* HWY_RESTRICT t, size_t n,
-                                  T* HWY_RESTRICT slopes, const Reduce& reduce) {
+                                  T* HWY_RESTRICT slopes, Fetch& fetch, const Reduce& reduce) {
   const size_t lanes = hn::Lanes(d);
   const auto one = hn::Set(d, T(1)), zero = hn::Zero(d);
-  const Theta<D> theta = SolveConvex(d, transform, t, n, slopes, reduce);
+  const Theta<D> theta = SolveConvex(d, transform, t, n, slopes, fetch, reduce);
   auto sum = zero;
   for (size_t i = 0; i < n; i += lanes) {
     const auto p =
@@ -146,7 +177,7 @@ HWY_INLINE Solution<D> ReplaceByP(D d, const Transform& transform, T* HWY_RESTRI
 /// it or is slow to shrink it. t as above, `count` of its entries are not −inf.
 template <class D>
 HWY_INLINE double SolveSteep(D d, const SteepAlpha& transform, const double* t, size_t n,
-                             size_t count) {
+                             size_t count, Fetch& fetch) {
   using V = hn::Vec<D>;
   constexpr double kSmallest = 1e-200;  // so that p^{1−ε} stays finite; only ties reach it
   constexpr int kPatience = 3;          // steps that may pass before the bracket has to be halved
@@ -154,7 +185,7 @@ HWY_INLINE double SolveSteep(D d, const SteepAlpha& transform, const double* t, 
   double high = 1, w = low, width = high - low;
   for (int i = 1; i <= kMostSteps && low < high; ++i) {
     V f, s;
-    SumTerms(d, t, n, f, s,
+    SumTerms(d, t, n, fetch, f, s,
              [&](size_t, V v, V& u, V& q) HWY_ATTR { transform.Terms(d, v, hn::Set(d, w), u, q); });
     f = hn::SumOfLanes(d, f);
     s = hn::SumOfLanes(d, s);
