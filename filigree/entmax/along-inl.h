@@ -37,7 +37,7 @@ HWY_INLINE RowResult SoftmaxAlong(D d, const T* z, size_t n, T* p) {
     support += hn::CountTrue(d, hn::Gt(v, hn::Zero(d)));
     simd::Store(d, v, p + i, count);
   });
-  return {max + std::log(static_cast<double>(total)), static_cast<int64_t>(support)};
+  return {static_cast<double>(max) + std::log(total), static_cast<int64_t>(support)};
 }
 
 /// Entries that the scratch arrays of EntmaxAlong need for rows of n.

@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kScratchEntries = 16384;
 
 template <typename T>
-void loss_rows(const at::Tensor& z, const at::Tensor& target, const std::vector<double>& alphas,
+void loss_rows(const at::Tensor& z, const at::Tensor& target, const RowAlphas& alphas,
                double label_smoothing, const at::Tensor& value, const at::Tensor& p,
                const at::Tensor& dalpha) {
   const int64_t size = z.size(-1), rows = z.numel() / size;
@@ -40,7 +40,7 @@ template <typename T>
 void loss_backward_rows(const at::Tensor& dloss, const at::Tensor& p, const at::Tensor& target,
                         double label_smoothing, const at::Tensor& dz) {
   const int64_t size = p.size(-1), rows = p.numel() / size;
-  for_each_run(rows, size, {1.0}, [&](int64_t first, int64_t count, double) {
+  for_each_run(rows, size, {{1.0}, rows}, [&](int64_t first, int64_t count, double) {
     entmax::loss_backward({count, size, size}, p.data_ptr<T>() + first * size,
                           target.data_ptr<int64_t>() + first, label_smoothing,
                           dloss.data_ptr<T>() + first, dz.data_ptr<T>() + first * size);
@@ -51,7 +51,7 @@ void loss_backward_rows(const at::Tensor& dloss, const at::Tensor& p, const at::
 
 LossOutputs loss_cpu(const at::Tensor& logits, const at::Tensor& target, const at::Tensor& alpha,
                      double label_smoothing, bool keep_p, bool with_alpha) {
-  const std::vector<double> alphas = row_alphas(alpha, logits, logits.dim() - 1);
+  const RowAlphas alphas = row_alphas(alpha, logits, logits.dim() - 1);
   const at::Tensor z = logits.detach().contiguous();
   const at::Tensor classes = target.contiguous();
   const at::Tensor value = at::zeros(target.sizes(), z.options());

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "filigree/entmax/kernels.h"
@@ -25,7 +26,7 @@ at::Tensor from_rows(const at::Tensor& rows, int64_t dim, at::ScalarType type) {
 }
 
 template <typename T>
-void forward_rows(const at::Tensor& z, const std::vector<double>& alphas, const at::Tensor& p,
+void forward_rows(const at::Tensor& z, const RowAlphas& alphas, const at::Tensor& p,
                   const at::Tensor& tau, const at::Tensor& support) {
   const int64_t size = z.size(-1), rows = z.numel() / size;
   for_each_run(rows, size, alphas, [&](int64_t first, int64_t count, double alpha) {
@@ -36,7 +37,7 @@ void forward_rows(const at::Tensor& z, const std::vector<double>& alphas, const 
 }
 
 template <typename T>
-void backward_rows(const at::Tensor& p, const at::Tensor& dp, const std::vector<double>& alphas,
+void backward_rows(const at::Tensor& p, const at::Tensor& dp, const RowAlphas& alphas,
                    const at::Tensor& dz, double* dalpha) {
   const int64_t size = p.size(-1), rows = p.numel() / size;
   for_each_run(rows, size, alphas, [&](int64_t first, int64_t count, double alpha) {
@@ -77,16 +78,27 @@ at::Tensor align_alpha(const at::Tensor& alpha, const at::Tensor& scores, int64_
   return alpha.dim() <= dims ? alpha : alpha.reshape(std::vector<int64_t>(dims, 1));
 }
 
-std::vector<double> row_alphas(const at::Tensor& aligned, const at::Tensor& scores, int64_t dim) {
+RowAlphas row_alphas(const at::Tensor& aligned, const at::Tensor& scores, int64_t dim) {
   at::Tensor values = aligned.detach().to(at::kDouble);
-  if (values.numel() != 1) {
-    std::vector<int64_t> shape = scores.sizes().vec();
-    if (!shape.empty()) shape[dim] = 1;
-    values = values.expand(shape).movedim(dim, -1).contiguous();
+  int64_t repeat = 1;
+  if (values.numel() == 1) {
+    repeat = std::max<int64_t>(1, scores.numel());
+  } else {
+    // One size per dimension of the scores, dim at the end. α that is constant over the last
+    // dimensions is not spread over them.
+    std::vector<int64_t> shape(scores.dim() - values.dim(), 1);
+    shape.insert(shape.end(), values.sizes().begin(), values.sizes().end());
+    values = values.reshape(shape).movedim(dim, -1);
+    std::vector<int64_t> rows = scores.movedim(dim, -1).sizes().vec();
+    rows.back() = 1;
+    for (int64_t i = scores.dim() - 2; i >= 0 && values.size(i) == 1; --i) {
+      repeat *= std::exchange(rows[i], 1);
+    }
+    values = values.expand(rows).contiguous();
   }
   const double* data = values.data_ptr<double>();
-  std::vector<double> alphas(data, data + values.numel());
-  for (double alpha : alphas) {
+  RowAlphas alphas{{data, data + values.numel()}, std::max<int64_t>(1, repeat)};
+  for (double alpha : alphas.values) {
     TORCH_CHECK(alpha >= 1 && std::isfinite(alpha), "entmax: alpha must be at least 1, but it is ",
                 alpha);
   }
@@ -97,7 +109,7 @@ Outputs forward_cpu(const at::Tensor& scores, const at::Tensor& alpha, int64_t d
   check_types(scores, alpha);
   dim = at::maybe_wrap_dim(dim, scores.dim());
   const at::ScalarType type = compute_type(scores.scalar_type());
-  const std::vector<double> alphas = row_alphas(align_alpha(alpha, scores, dim), scores, dim);
+  const RowAlphas alphas = row_alphas(align_alpha(alpha, scores, dim), scores, dim);
   if (scores.dim() == 0) {
     auto [p, tau, support] = forward_cpu(scores.unsqueeze(0), alpha.reshape({}), 0);
     return {p.squeeze(0), tau.squeeze(0), support.squeeze(0)};
@@ -125,7 +137,7 @@ std::tuple<at::Tensor, at::Tensor> backward_cpu(const at::Tensor& p, const at::T
   dim = at::maybe_wrap_dim(dim, p.dim());
   const at::ScalarType type = compute_type(p.scalar_type());
   const at::Tensor aligned = align_alpha(alpha, p, dim);
-  const std::vector<double> alphas = row_alphas(aligned, p, dim);
+  const RowAlphas alphas = row_alphas(aligned, p, dim);
   const at::Tensor rows = as_rows(p.detach(), dim, type);
   const at::Tensor cotangent = as_rows(dp.detach(), dim, type);
   const at::Tensor dz = at::empty_like(rows);

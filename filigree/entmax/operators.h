@@ -5,7 +5,8 @@
 
 #include <cstdint>
 #include <tuple>
-#include <vector>
+
+#include "filigree/entmax/runs.h"
 
 namespace filigree::entmax_operators {
 
@@ -22,9 +23,8 @@ void check_types(const at::Tensor& scores, const at::Tensor& alpha);
 at::Tensor align_alpha(const at::Tensor& alpha, const at::Tensor& scores, int64_t dim,
                        const char* name = "alpha");
 
-/// α of every row along dim, in the order of the rows, or a single value when all rows share it.
-/// Throws where it is not a number of at least 1.
-std::vector<double> row_alphas(const at::Tensor& aligned, const at::Tensor& scores, int64_t dim);
+/// α of the rows along dim. Throws where it is not a number of at least 1.
+RowAlphas row_alphas(const at::Tensor& aligned, const at::Tensor& scores, int64_t dim);
 
 /// The CPU kernels over tensors. backward: dz and, if with_alpha, the gradient in alpha's shape.
 Outputs forward_cpu(const at::Tensor& scores, const at::Tensor& alpha, int64_t dim);

@@ -23,6 +23,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "filigree/entmax/math-inl.h"
@@ -154,18 +155,38 @@ class AnyAlpha : public Convex<T> {
   /// c_j = K_j Π_{k≠j} (ρ − k) / Π_k (ρ + k + w + 1) with K_j such that c_j = 1 at ρ = j. It solves
   /// equations with a Cauchy matrix.
   void FitRough(double power) {
-    squarings_ = static_cast<int>(std::log2(power));
+    squarings_ = std::ilogb(power);
     rough_steps_ = power >= 4 ? 2 : 3;
-    const double rho = power / (1 << squarings_) - 1;
+    const double rho = std::ldexp(power, -squarings_) - 1;
     const double weight = squarings_ > 0 ? 0.5 : 1;
+    const RoughFactors& factors = squarings_ > 0 ? kHalfWeight : kWholeWeight;
+    double below[kRoughTerms];  // Π_{k<j} (ρ − k)
+    double product = 1, divisor = 1;
     for (int j = 0; j < kRoughTerms; ++j) {
-      double value = (j + j + weight + 1) / (rho + j + weight + 1);
-      for (int k = 0; k < kRoughTerms; ++k) {
-        if (k != j) value *= (rho - k) / (j - k) * (j + k + weight + 1) / (rho + k + weight + 1);
-      }
-      rough_[j] = static_cast<T>(value);
+      below[j] = product;
+      product *= rho - j;
+      divisor *= rho + j + weight + 1;
+    }
+    double above = 1 / divisor;  // Π_{k>j} (ρ − k) over the divisor
+    for (int j = kRoughTerms - 1; j >= 0; --j) {
+      rough_[j] = static_cast<T>(factors[j] * below[j] * above);
+      above *= rho - j;
     }
   }
+
+  /// K_j.
+  using RoughFactors = std::array<double, kRoughTerms>;
+  static constexpr RoughFactors MakeFactors(double weight) {
+    RoughFactors factors{};
+    for (int j = 0; j < kRoughTerms; ++j) {
+      factors[j] = 1;
+      for (int k = 0; k < kRoughTerms; ++k) {
+        factors[j] *= (j + k + weight + 1) / (k == j ? 1 : j - k);
+      }
+    }
+    return factors;
+  }
+  static constexpr RoughFactors kHalfWeight = MakeFactors(0.5), kWholeWeight = MakeFactors(1);
 
   using Convex<T>::epsilon_;
   T inverse_, exponent_, last_step_;
