@@ -35,6 +35,7 @@ HWY_INLINE void EntmaxAcross(D d, const Transform& transform, Rows shape, int64_
   HWY_ALIGN T max[kLanes] = {};
   size_t kept[kLanes] = {};
   const size_t lanes = hn::Lanes(d);
+  const T scale = static_cast<T>(shape.scale);
   const size_t rows = static_cast<size_t>(shape.rows);
   const size_t words = VectorsFor(d, static_cast<size_t>(shape.size));
   const size_t pitch = (words + 1) * lanes;
@@ -47,7 +48,7 @@ HWY_INLINE void EntmaxAcross(D d, const Transform& transform, Rows shape, int64_
     const T* row = z + r * shape.stride;
     max[r] = MaxOrNan(d, row, length(r));
     if (!(std::abs(max[r]) < kInfinity<T>)) continue;
-    kept[r] = Compact(d, row, length(r), max[r], transform.epsilon(), packed + r * pitch,
+    kept[r] = Compact(d, row, length(r), max[r], scale, transform.epsilon(), packed + r * pitch,
                       keep + r * words);
     longest = std::max(longest, kept[r]);
   }
@@ -79,7 +80,7 @@ HWY_INLINE void EntmaxAcross(D d, const Transform& transform, Rows shape, int64_
       result = OddRow(z + r * shape.stride, n, max[r], row);
     } else {
       Expand(d, packed + r * pitch, keep + r * words, n, row);
-      result = {transform.Tau(lane_theta[r], max[r]), static_cast<int64_t>(lane_count[r])};
+      result = {transform.Tau(lane_theta[r], max[r] * scale), static_cast<int64_t>(lane_count[r])};
     }
     simd::FillZero(row + n, row + shape.size);
     if (tau) tau[r] = static_cast<T>(result.tau);

@@ -19,25 +19,26 @@ HWY_BEFORE_NAMESPACE();
 namespace filigree::entmax::HWY_NAMESPACE {
 
 template <class D, class T = hn::TFromD<D>>
-HWY_INLINE RowResult SoftmaxAlong(D d, const T* z, size_t n, T* p) {
+HWY_INLINE RowResult SoftmaxAlong(D d, T scale, const T* z, size_t n, T* p) {
   const T max = MaxOrNan(d, z, n);
   if (!(std::abs(max) < kInfinity<T>)) return OddRow(z, n, max, p);
   auto sum = hn::Zero(d);
   simd::ForEachVector(d, n, [&](size_t i, size_t count) HWY_ATTR {
     const auto v = simd::Load(d, z + i, count, -kInfinity<T>);
-    const auto e = simd::Exp(d, hn::Sub(v, hn::Set(d, max)));
+    const auto t = hn::Mul(hn::Sub(v, hn::Set(d, max)), hn::Set(d, scale));
+    const auto e = simd::Exp(d, t);
     sum = hn::Add(sum, e);
     simd::Store(d, e, p + i, count);
   });
   const T total = simd::Sum(d, sum);
-  const auto scale = hn::Set(d, T(1) / total);
+  const auto share = hn::Set(d, T(1) / total);
   size_t support = 0;
   simd::ForEachVector(d, n, [&](size_t i, size_t count) HWY_ATTR {
-    const auto v = hn::Mul(simd::Load(d, p + i, count, T(0)), scale);
+    const auto v = hn::Mul(simd::Load(d, p + i, count, T(0)), share);
     support += hn::CountTrue(d, hn::Gt(v, hn::Zero(d)));
     simd::Store(d, v, p + i, count);
   });
-  return {static_cast<double>(max) + std::log(total), static_cast<int64_t>(support)};
+  return {static_cast<double>(max) * scale + std::log(total), static_cast<int64_t>(support)};
 }
 
 /// Entries that the scratch arrays of EntmaxAlong need for rows of n.
@@ -49,13 +50,13 @@ HWY_INLINE size_t AlongRoom(D d, size_t n) {
 /// One row; `next` entries that follow it will be asked for soon. Scratch: t and q for AlongRoom(n)
 /// entries, keep for every vector of the row.
 template <class Transform, class D, class T = hn::TFromD<D>>
-HWY_INLINE RowResult EntmaxAlong(D d, const Transform& transform, const T* z, size_t n, size_t next,
-                                 T* p, T* HWY_RESTRICT t, T* HWY_RESTRICT q,
+HWY_INLINE RowResult EntmaxAlong(D d, const Transform& transform, T scale, const T* z, size_t n,
+                                 size_t next, T* p, T* HWY_RESTRICT t, T* HWY_RESTRICT q,
                                  KeepBits* HWY_RESTRICT keep) {
   const T max = MaxOrNan(d, z, n);
   if (!(std::abs(max) < kInfinity<T>)) return OddRow(z, n, max, p);
   const size_t lanes = hn::Lanes(d);
-  const size_t count = Compact(d, z, n, max, transform.epsilon(), t, keep);
+  const size_t count = Compact(d, z, n, max, scale, transform.epsilon(), t, keep);
   hn::StoreU(hn::Set(d, -kInfinity<T>), d, t + count);
   hn::StoreU(hn::Set(d, -kInfinity<T>), d, t + count + lanes);
   const size_t end = (count + 2 * lanes - 1) / (2 * lanes) * (2 * lanes);
@@ -65,11 +66,11 @@ HWY_INLINE RowResult EntmaxAlong(D d, const Transform& transform, const T* z, si
   if constexpr (Transform::kConvex) {
     const auto sum_lanes = [d](hn::Vec<D> v) HWY_ATTR { return hn::SumOfLanes(d, v); };
     const auto solution = ReplaceByP(d, transform, t, end, q, fetch, sum_lanes);
-    result = {transform.Tau(hn::GetLane(solution.theta), max),
+    result = {transform.Tau(hn::GetLane(solution.theta), max * scale),
               static_cast<int64_t>(hn::GetLane(solution.support))};
   } else {
     const double w = SolveSteep(d, transform, t, end, count, fetch);
-    result = {transform.Tau(w, max), 0};
+    result = {transform.Tau(w, max * scale), 0};
     auto sum = hn::Zero(d);
     for (size_t i = 0; i < end; i += lanes) {
       hn::Vec<D> u, slope;
@@ -78,9 +79,9 @@ HWY_INLINE RowResult EntmaxAlong(D d, const Transform& transform, const T* z, si
       sum = hn::Add(sum, v);
       hn::Store(v, d, t + i);
     }
-    const auto scale = hn::Div(hn::Set(d, T(1)), hn::SumOfLanes(d, sum));
+    const auto share = hn::Div(hn::Set(d, T(1)), hn::SumOfLanes(d, sum));
     for (size_t i = 0; i < end; i += lanes) {
-      const auto v = hn::Mul(hn::Load(d, t + i), scale);
+      const auto v = hn::Mul(hn::Load(d, t + i), share);
       result.support += static_cast<int64_t>(hn::CountTrue(d, hn::Gt(v, hn::Zero(d))));
       hn::Store(v, d, t + i);
     }

@@ -19,8 +19,9 @@ HWY_BEFORE_NAMESPACE();
 namespace filigree::entmax::HWY_NAMESPACE {
 
 inline Rows Skip(Rows shape, int64_t rows) {
-  return {shape.rows - rows, shape.size, shape.stride,
-          shape.lengths ? shape.lengths + rows : nullptr};
+  shape.rows -= rows;
+  if (shape.lengths) shape.lengths += rows;
+  return shape;
 }
 
 /// Calls solve(z, n, p, next) for every row, which returns a RowResult; next: the entries of the
@@ -42,7 +43,7 @@ template <class T>
 void SoftmaxRows(Rows shape, const T* z, T* p, T* tau, int64_t* support) {
   const hn::ScalableTag<T> d;
   EachRow(shape, z, p, tau, support, [&](const T* row, size_t n, T* out, size_t) HWY_ATTR {
-    return SoftmaxAlong(d, row, n, out);
+    return SoftmaxAlong(d, static_cast<T>(shape.scale), row, n, out);
   });
 }
 
@@ -83,7 +84,8 @@ void EntmaxRows(const Transform& transform, Rows shape, const T* z, T* p, T* tau
   Scratch<T> t(AlongRoom(d, size)), q(AlongRoom(d, size));
   Scratch<KeepBits> keep(VectorsFor(d, size));
   EachRow(shape, z, p, tau, support, [&](const T* row, size_t n, T* out, size_t next) HWY_ATTR {
-    return EntmaxAlong(d, transform, row, n, next, out, t.data(), q.data(), keep.data());
+    return EntmaxAlong(d, transform, static_cast<T>(shape.scale), row, n, next, out, t.data(),
+                       q.data(), keep.data());
   });
 }
 
@@ -103,8 +105,8 @@ inline void SteepRows(double alpha, Rows shape, const float* z, float* p, float*
   EachRow(shape, z, p, tau, support, [&](const float* row, size_t n, float* out, size_t) HWY_ATTR {
     double* values = wide.data();
     for (size_t i = 0; i < n; ++i) values[i] = row[i];
-    const RowResult result =
-        EntmaxAlong(d, transform, values, n, 0, values, t.data(), q.data(), keep.data());
+    const RowResult result = EntmaxAlong(d, transform, shape.scale, values, n, 0, values, t.data(),
+                                         q.data(), keep.data());
     for (size_t i = 0; i < n; ++i) out[i] = static_cast<float>(values[i]);
     return result;
   });

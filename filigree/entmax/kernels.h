@@ -23,6 +23,9 @@ struct Rows {
   /// May be null. Otherwise row r uses its first lengths[r] entries only (0 … size); the rest
   /// counts as masked: it is never read, and p and gradients are written as 0 there.
   const int32_t* lengths = nullptr;
+  /// Positive. The scores are multiplied by it before anything else, as those of attention are by
+  /// 1/√d; τ is that of the products, dz the gradient of the scores as given.
+  double scale = 1;
 };
 
 /// p = α-entmax(z) of every row, one finite α ≥ 1 for the block. In place allowed (p == z).

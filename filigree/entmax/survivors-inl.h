@@ -36,6 +36,15 @@ struct RowResult {
 using KeepBits = uint16_t;
 
 template <class D>
+HWY_INLINE KeepBits MaskBits(D d, hn::Mask<D> mask) {
+  uint8_t bytes[8] = {};
+  hn::StoreMaskBits(d, mask, bytes);
+  KeepBits bits;
+  std::memcpy(&bits, bytes, sizeof(bits));
+  return bits;
+}
+
+template <class D>
 HWY_INLINE size_t VectorsFor(D d, size_t n) {
   return (n + hn::Lanes(d) - 1) / hn::Lanes(d);
 }
@@ -67,19 +76,18 @@ inline RowResult OddRow(const T* z, size_t n, T max, T* p) {
   return {kInfinity<double>, static_cast<int64_t>(count)};
 }
 
-/// Packs z − max of the survivors of a row with a finite maximum into `to`, in their order, and
-/// notes where they were; returns their number. Writes up to a vector beyond them.
+/// Packs scale (z − max) of the survivors of a row with a finite maximum into `to`, in their order,
+/// and notes where they were; returns their number. Writes up to a vector beyond them.
 template <class D, class T = hn::TFromD<D>>
-HWY_INLINE size_t Compact(D d, const T* z, size_t n, T max, T epsilon, T* HWY_RESTRICT to,
+HWY_INLINE size_t Compact(D d, const T* z, size_t n, T max, T scale, T epsilon, T* HWY_RESTRICT to,
                           KeepBits* HWY_RESTRICT keep) {
   const auto lowest = hn::Set(d, T(-1) / epsilon), shift = hn::Set(d, max);
   size_t count = 0;
   simd::ForEachVector(d, n, [&](size_t i, size_t lanes) HWY_ATTR {
-    const auto t = hn::Sub(simd::Load(d, z + i, lanes, -kInfinity<T>), shift);
+    const auto shifted = hn::Sub(simd::Load(d, z + i, lanes, -kInfinity<T>), shift);
+    const auto t = hn::Mul(shifted, hn::Set(d, scale));
     const auto mask = hn::Gt(t, lowest);
-    uint8_t bytes[8] = {};
-    hn::StoreMaskBits(d, mask, bytes);
-    std::memcpy(keep++, bytes, sizeof(KeepBits));
+    *keep++ = MaskBits(d, mask);
     hn::StoreU(hn::Compress(t, mask), d, to + count);
     count += hn::CountTrue(d, mask);
   });
