@@ -36,6 +36,12 @@ class Interrupted : public Error {
   int signal_;
 };
 
+/// The work could not be done, and another process that takes part in it tells the user why.
+class SaidElsewhere : public Error {
+ public:
+  using Error::Error;
+};
+
 /// The text of the current errno, such as "No such file or directory".
 std::string system_message();
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "filigree/base/error.h"
@@ -66,11 +67,11 @@ void Command::add_threads_option() {
   at_least(option("--threads", threads_, "CPU threads [all usable cores]"), 1);
 }
 
-int Command::threads() const {
+int Command::threads(int processes) const {
   if (threads_) return *threads_;
   const char* variable = std::getenv("OMP_NUM_THREADS");
   const int requested = variable ? std::atoi(variable) : 0;
-  return requested > 0 ? requested : usable_cores();
+  return requested > 0 ? requested : std::max(1, usable_cores() / processes);
 }
 
 void Command::run() {

@@ -60,9 +60,10 @@ class Command {
   /// The command cannot run without this option. Checked after the file is read, which may give it.
   void require(CLI::Option* option);
 
-  /// Adds --threads; threads() is its value or, by default, OMP_NUM_THREADS or all usable cores.
+  /// Adds --threads; threads() is its value or, by default, OMP_NUM_THREADS or all usable cores,
+  /// shared by so many processes.
   void add_threads_option();
-  int threads() const;
+  int threads(int processes = 1) const;
 
   /// What the command does once its options are set.
   void action(std::function<void()> action) { action_ = std::move(action); }

@@ -40,6 +40,8 @@ int report_failure(std::exception_ptr failure) {
     return kSignal + SIGPIPE;
   } catch (const Interrupted& error) {
     return report(error.what(), kSignal + error.signal());
+  } catch (const SaidElsewhere&) {
+    return kFailure;
   } catch (const UsageError& error) {
     return report(error.what(), kUsage);
   } catch (const Error& error) {

@@ -1,11 +1,14 @@
 // filigree train: every field of TrainOptions as an option.
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "filigree/base/log.h"
 #include "filigree/cli/commands.h"
+#include "filigree/train/run_workers.h"
 #include "filigree/train/trainer.h"
 
 namespace filigree::cli {
@@ -28,6 +31,7 @@ struct Arguments {
                                      model::AttentionTransform{}.alpha_max};
   bool separate_vocabularies = false, untied_embeddings = false, post_norm = false;
   bool no_valid_translations = false;
+  int workers = 1;
   std::vector<std::string> scripts;
 };
 
@@ -185,7 +189,8 @@ void add_loss_options(Command& command, Arguments& a) {
                  "Share of the target's probability");
 }
 
-void add_optimisation_options(Command& command, TrainOptions& o) {
+void add_optimisation_options(Command& command, Arguments& a) {
+  TrainOptions& o = a.options;
   command.group("Optimisation");
   above(command.option("--learning-rate", o.learning_rate, "Peak of the learning rate"), 0);
   command.choice("--schedule", o.schedule,
@@ -214,6 +219,10 @@ void add_optimisation_options(Command& command, TrainOptions& o) {
            0);
   at_least(command.option("--seed", o.seed, "Seed of everything random"), 0);
   command.add_threads_option();
+  at_least(command.option("--workers", a.workers,
+                          "Processes on this machine that share every batch, each with --threads "
+                          "[cores divided by workers]"),
+           1);
 }
 
 void add_progress_options(Command& command, Arguments& a) {
@@ -257,9 +266,15 @@ void add_train(Program& program) {
   add_vocabulary_options(command, *a);
   add_model_options(command, *a);
   add_loss_options(command, *a);
-  add_optimisation_options(command, a->options);
+  add_optimisation_options(command, *a);
   add_progress_options(command, *a);
-  command.action([a, &command] { train::train(options_from(*a, command.threads())); });
+  command.action([a, &command] {
+    train::run_workers(a->workers, [&](train::WorkerGroup& group) {
+      // What the first worker logs is true of all.
+      if (!group.is_first()) spdlog::set_level(std::max(spdlog::get_level(), spdlog::level::err));
+      train::train(options_from(*a, command.threads(group.local_size())), group);
+    });
+  });
 }
 
 }  // namespace filigree::cli

@@ -1,6 +1,9 @@
 #include "filigree/train/corpora.h"
 
+#include <bit>
+
 #include "filigree/base/error.h"
+#include "filigree/base/hash.h"
 #include "filigree/base/log.h"
 #include "filigree/text/corpus_cache.h"
 
@@ -92,6 +95,44 @@ std::unique_ptr<text::BatchStream> make_batch_stream(const TrainOptions& options
   return std::make_unique<text::BatchStream>(
       std::move(store), weights,
       text::BatchOptions{.batch_tokens = options.batch_tokens, .seed = seed}, std::move(sampling));
+}
+
+void require_files(const TrainOptions& options) {
+  for (const auto* sets : {&options.train_sets, &options.valid_sets}) {
+    for (const std::filesystem::path& file : *sets) {
+      std::error_code ignored;
+      if (file == "-" || (std::filesystem::exists(file, ignored) &&
+                          !std::filesystem::is_regular_file(file, ignored))) {
+        throw UsageError("{}: several workers read it, so it must be a file", file.string());
+      }
+    }
+  }
+}
+
+void require_agreement(const TrainOptions& options, const text::PairStore& store,
+                       int64_t valid_pairs, WorkerGroup& group) {
+  Hasher hasher;
+  hasher.update(model::to_json(options.model_config));
+  for (const uint64_t number : {store.fingerprint(), static_cast<uint64_t>(valid_pairs),
+                                std::bit_cast<uint64_t>(options.learning_rate),
+                                std::bit_cast<uint64_t>(options.exponential_smoothing)}) {
+    hasher.update(number);
+  }
+  for (const double weight : options.corpus_weights) {
+    hasher.update(std::bit_cast<uint64_t>(weight));
+  }
+  for (const int64_t number :
+       {options.batch_tokens, options.accumulate, options.max_steps, options.max_epochs,
+        options.patience, options.valid_every, options.save_every,
+        int64_t{options.translate_valid_set}, int64_t{options.dry_run}}) {
+    hasher.update(static_cast<uint64_t>(number));
+  }
+  const std::vector<uint64_t> digests = group.gather(hasher.digest());
+  for (size_t rank = 1; rank < digests.size(); ++rank) {
+    if (digests[rank] == digests[0]) continue;
+    throw Error("worker {} was given other text or options than worker 0; they must be the same",
+                rank);
+  }
 }
 
 std::optional<ValidationSet> read_validation_set(const TrainOptions& options,

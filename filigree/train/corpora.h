@@ -11,6 +11,7 @@
 #include "filigree/text/corpus_report.h"
 #include "filigree/text/pair_store.h"
 #include "filigree/train/options.h"
+#include "filigree/train/worker_group.h"
 
 namespace filigree::train {
 
@@ -37,6 +38,14 @@ text::PairStore open_training_sets(const TrainOptions& options, const model::Tok
 std::unique_ptr<text::BatchStream> make_batch_stream(const TrainOptions& options,
                                                      const model::Tokenizers& tokenizers,
                                                      text::PairStore store, uint64_t seed);
+
+/// Throws UsageError when a set is a pipe or standard input, which several workers cannot all read.
+void require_files(const TrainOptions& options);
+
+/// Throws Error, in all workers, when they were not given the same text and options.
+/// valid_pairs: of the validation set.
+void require_agreement(const TrainOptions& options, const text::PairStore& store,
+                       int64_t valid_pairs, WorkerGroup& group);
 
 /// Nothing when no validation set was given. Pairs with an empty side are no part of it.
 std::optional<ValidationSet> read_validation_set(const TrainOptions& options,

@@ -1,15 +1,19 @@
 // One update's gradient on several threads: each thread has a replica of the model that shares its
 // weights, takes its share of the sentences, and runs forward and backward by itself. Nothing
-// inside a thread is parallel, so that no step waits for another thread but the last one.
+// inside a thread is parallel, so that no step waits for another thread but the last one. Other
+// workers (see WorkerGroup) are so many threads more, and their number makes no difference.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "filigree/model/transformer.h"
 #include "filigree/text/parallel_corpus.h"
+#include "filigree/train/gradient_buckets.h"
+#include "filigree/train/worker_group.h"
 
 namespace filigree::train {
 
@@ -19,12 +23,15 @@ struct GradientOptions {
 
 class GradientWorkers {
  public:
-  /// The replicas share `model`'s weights, which must outlive this.
-  GradientWorkers(const model::Transformer& model, int threads);
+  /// The replicas share `model`'s weights, which must outlive this, as `group` must. The workers of
+  /// the group may have different numbers of threads.
+  GradientWorkers(const model::Transformer& model, int threads, WorkerGroup& group);
+  GradientWorkers(const GradientWorkers&) = delete;
 
   /// The gradient of the mean loss per target token of the batches together, for
   /// the masks that `dropout_key` names. Afterwards gradient() holds it. The result depends on the
-  /// number of threads (rounding, and which masks meet which sentence) but on nothing else.
+  /// number of threads of all workers together (rounding, and which masks meet which sentence) but
+  /// on nothing else. Every worker is given the same batches, and gets the same result.
   model::LossSums compute(std::span<const text::ParallelCorpus> batches,
                           const GradientOptions& options, uint64_t dropout_key);
 
@@ -36,9 +43,15 @@ class GradientWorkers {
   int threads() const { return static_cast<int>(replicas_.size()); }
 
  private:
-  void sum_gradients();
+  void run_thread(int thread, std::span<const text::ParallelCorpus> batches,
+                  const GradientOptions& options, uint64_t dropout_key, model::LossSums& sums);
+  void sum_threads();
+  void sum_workers();
 
+  WorkerGroup& group_;
   std::vector<model::Transformer> replicas_;
+  std::unique_ptr<GradientBuckets> buckets_;  ///< only with other workers
+  int first_share_ = 0, shares_ = 0;          ///< a share for each thread of each worker
   double gradient_norm_ = 0;
 };
 

@@ -33,8 +33,10 @@ std::string to_text(const Summary& s) {
                             format_count(s.tokens_per_epoch), format_count(s.batches_per_epoch)));
   line("vocabulary", fmt::format("{:.3f} % of source and {:.3f} % of target pieces are unknown",
                                  100 * s.data.unknown_source, 100 * s.data.unknown_target));
-  const std::string speed = fmt::format("{:.2f} s an update with {} thread{}", s.seconds_per_step,
-                                        s.threads, s.threads == 1 ? "" : "s");
+  const std::string speed =
+      fmt::format("{:.2f} s an update with {}{} thread{}", s.seconds_per_step,
+                  s.workers == 1 ? "" : fmt::format("{} workers of ", s.workers), s.threads,
+                  s.threads == 1 ? "" : "s");
   line("time", s.steps == 0
                    ? speed
                    : fmt::format("{}; about {} for {} updates, without validations", speed,

@@ -12,7 +12,8 @@ namespace filigree::train {
 
 struct Summary {
   int64_t parameters = 0;
-  int threads = 1;
+  int threads = 1;               ///< of this process
+  int workers = 1;               ///< processes
   bool averages = false;         ///< keeps an average of the weights
   int64_t peak_bytes = 0;        ///< of the process, after one trial update
   int64_t pairs = 0;             ///< training pairs

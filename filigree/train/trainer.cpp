@@ -47,14 +47,18 @@ void keep_older_weights(const std::filesystem::path& directory) {
 
 class Trainer {
  public:
-  explicit Trainer(TrainOptions options);
+  Trainer(TrainOptions options, WorkerGroup& group);
   TrainResult run();
 
  private:
+  void share_tokenizers(bool resuming);
+  text::PairStore open_text(text::CorpusReport& report);
   void prepare_model(bool resuming);
+  void share_state();
   void resume();
   void prepare_batches(text::PairStore store, bool resuming);
   void log_summary(const text::CorpusReport& corpora);
+  double time_a_step();
 
   void train_one_update();
   std::vector<text::ParallelCorpus> next_batches();
@@ -63,6 +67,7 @@ class Trainer {
   void report();
   void validate_now();
   void save();
+  void clear_bar();
   void leave_if_interrupted();
   void finish();
 
@@ -79,6 +84,7 @@ class Trainer {
   }
 
   TrainOptions options_;
+  WorkerGroup& group_;
   int threads_;
   std::optional<model::Tokenizers> tokenizers_;
   std::unique_ptr<text::BatchStream> batches_;
@@ -87,6 +93,7 @@ class Trainer {
   std::optional<GradientWorkers> workers_;
   OptimizerState optimizer_;
   Progress progress_;
+  // Of the first worker.
   std::optional<MetricsFile> metrics_;
   std::optional<ProgressBar> bar_;
 
@@ -98,34 +105,70 @@ int threads_to_use(const TrainOptions& options) {
   return options.threads > 0 ? options.threads : usable_cores();
 }
 
-Trainer::Trainer(TrainOptions options)
-    : options_(std::move(options)), threads_(threads_to_use(options_)) {
+Trainer::Trainer(TrainOptions options, WorkerGroup& group)
+    : options_(std::move(options)), group_(group), threads_(threads_to_use(options_)) {
   validate(options_);
-  make_writable_folder(options_.model);
-  remove_abandoned_files(options_.model);
-  remove_unfinished_checkpoints(options_.model);
+  if (group_.size() > 1) require_files(options_);
+  bool resuming = false;
+  if (group_.is_first()) {
+    make_writable_folder(options_.model);
+    remove_abandoned_files(options_.model);
+    remove_unfinished_checkpoints(options_.model);
+    resuming = has_checkpoint(options_.model);
+  }
+  group_.broadcast(resuming);
   // Every worker thread is serial inside.
   at::set_num_threads(1);
   set_blas_threads(1);
-  const bool resuming = has_checkpoint(options_.model);
-  tokenizers_.emplace(prepare_tokenizers(options_, resuming));
+  share_tokenizers(resuming);
   set_vocabulary(options_.model_config, *tokenizers_);
   text::CorpusReport corpus_report;
-  text::PairStore store = open_training_sets(options_, *tokenizers_, corpus_report);
+  text::PairStore store = open_text(corpus_report);
   spdlog::info("training data\n{}{}", corpus_report.table(), corpus_report.summary());
   valid_ = read_validation_set(options_, *tokenizers_);
+  require_agreement(options_, store, valid_ ? valid_->corpus.size() : 0, group_);
   prepare_model(resuming);
   optimizer_ = initial_optimizer_state(options_, model_->parameters().values());
-  if (resuming) resume();
+  if (resuming) {
+    resume();
+  } else {
+    share_state();
+  }
   prepare_batches(std::move(store), resuming);
-  workers_.emplace(*model_, threads_);
+  workers_.emplace(*model_, threads_, group_);
   total_steps_ = planned_steps();
   if (!resuming || options_.dry_run) log_summary(corpus_report);
 }
 
+void Trainer::share_tokenizers(bool resuming) {
+  std::string source, target;
+  if (group_.is_first()) {
+    tokenizers_.emplace(prepare_tokenizers(options_, resuming));
+    source = tokenizers_->source.bytes();
+    target = tokenizers_->target.bytes();
+  }
+  group_.broadcast_text(source);
+  group_.broadcast_text(target);
+  if (group_.is_first()) return;
+  const std::string name = "the vocabulary from worker 0";
+  tokenizers_.emplace(model::Tokenizers{text::Tokenizer::from_bytes(std::move(source), name),
+                                        text::Tokenizer::from_bytes(std::move(target), name)});
+}
+
+// The first worker tokenises where that is to be done; the others find its file, or on machines
+// that do not see it make their own.
+text::PairStore Trainer::open_text(text::CorpusReport& report) {
+  if (!group_.is_first()) group_.barrier();
+  text::PairStore store = open_training_sets(options_, *tokenizers_, report);
+  if (group_.is_first()) group_.barrier();
+  return store;
+}
+
+// Only the first worker reads and writes the model directory; what it has goes to the others by
+// share_state().
 void Trainer::prepare_model(bool resuming) {
   const model::ModelConfig& config = options_.model_config;
-  if (resuming) {
+  if (resuming && group_.is_first()) {
     const model::ModelConfig stored = model::load_config(options_.model);
     if (model::to_json(stored) != model::to_json(config)) {
       throw Error(
@@ -134,7 +177,7 @@ void Trainer::prepare_model(bool resuming) {
     }
   }
   model_.emplace(config);
-  if (resuming) return;
+  if (resuming || !group_.is_first()) return;
   progress_.seed = options_.seed;
   model_->initialise(combine(options_.seed, kInitialisation));
   if (options_.dry_run) return;
@@ -146,8 +189,18 @@ void Trainer::prepare_model(bool resuming) {
   write_file(options_.model / "generation_config.json", translate::to_json(generation));
 }
 
+void Trainer::share_state() {
+  group_.broadcast(progress_);
+  group_.broadcast(model_->parameters().values());
+  for (const at::Tensor& state :
+       {optimizer_.first_moment, optimizer_.second_moment, optimizer_.average}) {
+    if (state.defined()) group_.broadcast(state);
+  }
+}
+
 void Trainer::resume() {
-  progress_ = *load_newest_checkpoint(options_.model, *model_, optimizer_);
+  if (group_.is_first()) progress_ = *load_newest_checkpoint(options_.model, *model_, optimizer_);
+  share_state();
   saved_step_ = progress_.step;
   if (progress_.seed != options_.seed) {
     spdlog::warn("going on with --seed {} that this training began with", progress_.seed);
@@ -169,8 +222,11 @@ void Trainer::prepare_batches(text::PairStore store, bool resuming) {
 
 void Trainer::log_summary(const text::CorpusReport& corpora) {
   Summary summary;
+  summary.seconds_per_step = time_a_step();
+  if (!group_.is_first()) return;
   summary.parameters = model_->parameters().count();
   summary.threads = threads_;
+  summary.workers = group_.size();
   summary.averages = optimizer_.average.defined();
   double tokens = 0;
   for (size_t i = 0; i < corpora.sources.size(); ++i) {
@@ -184,18 +240,21 @@ void Trainer::log_summary(const text::CorpusReport& corpora) {
   summary.steps = total_steps_;
   summary.data = check_data(batches_->store(), *tokenizers_, model_->config().shared_vocabulary,
                             valid_ ? &*valid_ : nullptr);
-  // A trial whose gradient nobody uses; the first touches memory that the second has ready.
-  Progress place = progress_;
+  summary.peak_bytes = peak_memory();
+  spdlog::info("this training\n{}", to_text(summary));
+  for (const std::string& line : warnings(summary.data)) spdlog::warn("{}", line);
+  for (const std::string& line : warnings(options_, total_steps_)) spdlog::warn("{}", line);
+}
+
+// By a trial whose gradient nobody uses; the first touches memory that the second has ready.
+double Trainer::time_a_step() {
+  const Progress place = progress_;
   const auto trial = next_batches();
   progress_ = place;
   compute(trial);
   const double started = now_seconds();
   compute(trial);
-  summary.seconds_per_step = now_seconds() - started;
-  summary.peak_bytes = peak_memory();
-  spdlog::info("this training\n{}", to_text(summary));
-  for (const std::string& line : warnings(summary.data)) spdlog::warn("{}", line);
-  for (const std::string& line : warnings(options_, total_steps_)) spdlog::warn("{}", line);
+  return now_seconds() - started;
 }
 
 double Trainer::epoch() {
@@ -275,13 +334,16 @@ void Trainer::train_one_update() {
 void Trainer::skip_update() {
   ++progress_.bad_steps;
   ++progress_.skipped_steps;
-  bar_->clear();
+  clear_bar();
   spdlog::warn("step {}: the loss or its gradient is not finite; the step is skipped",
                progress_.step);
   if (progress_.bad_steps < options_.max_bad_steps) return;
-  progress_ = roll_back(options_, progress_, *model_, optimizer_);
+  if (group_.is_first()) {
+    progress_ = roll_back(options_, progress_, *model_, optimizer_);
+    metrics_.emplace(options_.model / "metrics.jsonl", progress_.step);
+  }
+  share_state();
   saved_step_ = progress_.step;
-  metrics_.emplace(options_.model / "metrics.jsonl", progress_.step);
   spdlog::warn("going back to step {} with the learning rate times {}", progress_.step,
                progress_.rate_factor);
 }
@@ -295,8 +357,8 @@ void Trainer::report() {
                          rate(),
                          recent.gradient_norms / static_cast<double>(recent.steps),
                          static_cast<double>(recent.tokens) / recent.seconds};
-  metrics_->write(r);
-  bar_->clear();
+  if (metrics_) metrics_->write(r);
+  clear_bar();
   const double seconds_per_step = recent.seconds / static_cast<double>(recent.steps);
   spdlog::info(
       "step {:6}  epoch {:6.2f}  loss {:.4f}  rate {:.3g}  {:.0f} tokens/s{}", r.step, r.epoch,
@@ -309,20 +371,23 @@ void Trainer::report() {
 }
 
 void Trainer::validate_now() {
-  bar_->clear();
+  clear_bar();
   const model::Transformer model(model_->config(),
                                  model_->parameters().with_values(values_to_use()));
-  Validation validation = run_validation(model, *valid_, tokenizers_->target, options_, threads_);
+  Validation validation =
+      run_validation(model, *valid_, tokenizers_->target, options_, threads_, group_);
   ValidationReport& r = validation.report;
   r.step = progress_.step;
   r.epoch = epoch();
-  metrics_->write(r, model, validation.attention);
+  if (metrics_) metrics_->write(r, model, validation.attention);
 
   const double score = stopping_score(r, options_.stopping_metric);
   const bool better =
       std::isfinite(score) && (!progress_.best_score || score > *progress_.best_score);
   if (better) {
-    model::save_parameters(options_.model / model::kWeightsFile, model.parameters());
+    if (group_.is_first()) {
+      model::save_parameters(options_.model / model::kWeightsFile, model.parameters());
+    }
     progress_.best_score = score;
     progress_.best_step = r.step;
     progress_.validations_without_gain = 0;
@@ -330,7 +395,9 @@ void Trainer::validate_now() {
     ++progress_.validations_without_gain;
   }
   progress_.validated_step = progress_.step;
-  if (saved_step_ == progress_.step) update_checkpoint(options_.model, progress_);
+  if (saved_step_ == progress_.step && group_.is_first()) {
+    update_checkpoint(options_.model, progress_);
+  }
   spdlog::info("step {:6}  validation  loss {:.4f}  {} {:.3f}{}  {}", r.step, r.loss,
                model_->config().output_alpha == 1 ? "perplexity" : "ε-perplexity", r.perplexity,
                r.bleu ? fmt::format("  BLEU {:.2f}  chrF {:.2f}", *r.bleu, *r.chrf) : "",
@@ -339,7 +406,9 @@ void Trainer::validate_now() {
 
 void Trainer::save() {
   if (saved_step_ == progress_.step) return;
-  save_checkpoint(options_.model, keep(), *model_, optimizer_, progress_);
+  if (group_.is_first()) {
+    save_checkpoint(options_.model, keep(), *model_, optimizer_, progress_);
+  }
   saved_step_ = progress_.step;
 }
 
@@ -354,11 +423,17 @@ bool Trainer::save_is_due() const {
   return progress_.bad_steps == 0 && progress_.step % every == 0;
 }
 
+void Trainer::clear_bar() {
+  if (bar_) bar_->clear();
+}
+
+// A signal to any worker is one to all.
 void Trainer::leave_if_interrupted() {
-  const int signal = SignalGuard::received();
+  const std::vector<int> signals = group_.gather(SignalGuard::received());
+  const int signal = *std::max_element(signals.begin(), signals.end());
   if (signal == 0) return;
   save();
-  bar_->clear();
+  clear_bar();
   spdlog::info("saved step {}; the same command goes on from here", progress_.step);
   throw Interrupted(signal);
 }
@@ -368,18 +443,24 @@ void Trainer::leave_if_interrupted() {
 TrainResult Trainer::run() {
   if (options_.dry_run) return {progress_.step, progress_.best_score, progress_.best_step};
   const SignalGuard signals;
-  metrics_.emplace(options_.model / "metrics.jsonl", progress_.step);
-  bar_.emplace(total_steps_, progress_.step);
+  if (group_.is_first()) {
+    metrics_.emplace(options_.model / "metrics.jsonl", progress_.step);
+    bar_.emplace(total_steps_, progress_.step);
+  }
   if (validation_is_due()) validate_now();
   leave_if_interrupted();
   while (!limit_reached() && !out_of_patience()) {
     train_one_update();
-    bar_->update(progress_.step, fmt::format("step {}  epoch {:.2f}", progress_.step, epoch()));
+    if (bar_) {
+      bar_->update(progress_.step, fmt::format("step {}  epoch {:.2f}", progress_.step, epoch()));
+    }
     if (progress_.step % options_.report_every == 0) report();
     leave_if_interrupted();
     if (save_is_due()) save();
-    if (validation_is_due()) validate_now();
-    leave_if_interrupted();
+    if (validation_is_due()) {
+      validate_now();
+      leave_if_interrupted();
+    }
   }
   finish();
   return {progress_.step, progress_.best_score, progress_.best_step};
@@ -387,11 +468,11 @@ TrainResult Trainer::run() {
 
 void Trainer::finish() {
   save();
-  if (!valid_) {
+  if (!valid_ && group_.is_first()) {
     model::save_parameters(options_.model / model::kWeightsFile, model_->parameters(),
                            values_to_use());
   }
-  bar_->clear();
+  clear_bar();
   spdlog::info("finished after {} steps, {:.1f} epochs, {}{}", progress_.step, epoch(),
                format_duration(progress_.seconds),
                progress_.best_score
@@ -405,6 +486,13 @@ void Trainer::finish() {
 
 }  // namespace
 
-TrainResult train(const TrainOptions& options) { return Trainer(options).run(); }
+TrainResult train(const TrainOptions& options) {
+  WorkerGroup alone;
+  return train(options, alone);
+}
+
+TrainResult train(const TrainOptions& options, WorkerGroup& group) {
+  return Trainer(options, group).run();
+}
 
 }  // namespace filigree::train

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "filigree/train/options.h"
+#include "filigree/train/worker_group.h"
 
 namespace filigree::train {
 
@@ -20,5 +21,11 @@ struct TrainResult {
 /// out of range, Error on files that are missing, unfit or cannot be written, and when the loss
 /// diverges.
 TrainResult train(const TrainOptions& options);
+
+/// The same as one of several workers, which are all given the same options (but for threads): the
+/// batches and the course of the training are those of one process with as many threads as all have
+/// together, up to rounding. Only the first worker writes; the others need to read the text. A
+/// signal to any of them stops all. Throws WorkerLost when another one cannot go on.
+TrainResult train(const TrainOptions& options, WorkerGroup& group);
 
 }  // namespace filigree::train

@@ -1,8 +1,10 @@
 #include "filigree/train/validation.h"
 
+#include <fmt/format.h>
 #include <torch/torch.h>
 
 #include <cmath>
+#include <sstream>
 
 #include "filigree/base/threads.h"
 #include "filigree/evaluate/bleu.h"
@@ -15,35 +17,61 @@ namespace filigree::train {
 namespace {
 
 model::LossSums gold_loss(const model::Transformer& model, const text::ParallelCorpus& corpus,
-                          int64_t batch_tokens, int threads, model::AttentionCounts& counts) {
+                          int64_t batch_tokens, int threads, WorkerGroup& group,
+                          model::AttentionCounts& counts) {
   const auto batches = text::make_batches(corpus, {.batch_tokens = batch_tokens}, 0);
   std::vector<model::LossSums> sums(static_cast<size_t>(threads));
   std::vector<model::AttentionCounts> parts(sums.size(), model::AttentionCounts(model.config()));
+  // Batches in turn to the workers, and those of a worker in turn to its threads.
   run_parallel(threads, [&](int thread) {
     const torch::NoGradGuard no_grad;
     const auto t = static_cast<size_t>(thread);
-    for (int64_t b = thread; b < batches.size(); b += threads) {
+    for (int64_t b = group.rank() + thread * group.size(); b < batches.size();
+         b += threads * group.size()) {
       model::ForwardOptions options;
       options.counts = &parts[t];
       pair_loss(model, pack_pairs(corpus, batches[b], model.config()), options, {}, sums[t]);
     }
   });
   for (const auto& part : parts) counts.add(part);
-  return total(sums);
+  for (auto& nonzero : counts.nonzero) group.sum(nonzero);
+  group.sum(counts.pairs);
+  return total(group.gather(total(sums)));
 }
 
+// Every size-th sentence is this worker's, so that lengths are alike everywhere. Only the first
+// worker gets all translations.
 evaluate::Segments translations(const model::Transformer& model, const ValidationSet& set,
                                 const text::Tokenizer& tokenizer, const TrainOptions& options,
-                                int threads) {
+                                int threads, WorkerGroup& group) {
   translate::SearchOptions search;
   search.beam_size = options.beam_size;
   search.length_penalty = options.length_penalty;
   translate::suppress_special_tokens(search, tokenizer);
-  const std::vector<std::span<const int>> sources(set.source_ids.begin(), set.source_ids.end());
-  evaluate::Segments segments;
+  const auto workers = static_cast<size_t>(group.size());
+  std::vector<std::span<const int>> sources;
+  for (size_t i = static_cast<size_t>(group.rank()); i < set.source_ids.size(); i += workers) {
+    sources.push_back(set.source_ids[i]);
+  }
+  evaluate::Segments mine;
   for (const auto& hypotheses :
        translate::translate_ids(model, sources, search, {.threads = threads})) {
-    segments.push_back(tokenizer.decode(hypotheses.front().tokens));
+    mine.push_back(tokenizer.decode(hypotheses.front().tokens));
+  }
+  if (workers == 1) return mine;
+  std::string text;
+  for (const std::string& segment : mine) text += fmt::format("{}:{}", segment.size(), segment);
+  const std::vector<std::string> texts = group.gather_text(text);
+  evaluate::Segments segments(set.source_ids.size());
+  for (size_t rank = 0; rank < workers; ++rank) {
+    std::istringstream stream(texts[rank]);
+    for (size_t i = rank; i < segments.size(); i += workers) {
+      size_t size = 0;
+      stream >> size;
+      stream.ignore();
+      segments[i].resize(size);
+      stream.read(segments[i].data(), static_cast<std::streamsize>(size));
+    }
   }
   return segments;
 }
@@ -52,18 +80,21 @@ evaluate::Segments translations(const model::Transformer& model, const Validatio
 
 Validation run_validation(const model::Transformer& model, const ValidationSet& set,
                           const text::Tokenizer& tokenizer, const TrainOptions& options,
-                          int threads) {
+                          int threads, WorkerGroup& group) {
   Validation validation{{}, model::AttentionCounts(model.config())};
   const model::LossSums sums =
-      gold_loss(model, set.corpus, options.batch_tokens, threads, validation.attention);
+      gold_loss(model, set.corpus, options.batch_tokens, threads, group, validation.attention);
   ValidationReport& report = validation.report;
   report.loss = sums.loss / static_cast<double>(sums.tokens);
   report.perplexity = std::exp(-sums.log_likelihood / static_cast<double>(sums.tokens));
   if (options.translate_valid_set) {
-    const evaluate::Segments output = translations(model, set, tokenizer, options, threads);
-    report.bleu = evaluate::corpus_bleu(output, {set.references}).score;
-    report.chrf = evaluate::corpus_chrf(output, {set.references}).score;
+    const evaluate::Segments output = translations(model, set, tokenizer, options, threads, group);
+    if (group.is_first()) {
+      report.bleu = evaluate::corpus_bleu(output, {set.references}).score;
+      report.chrf = evaluate::corpus_chrf(output, {set.references}).score;
+    }
   }
+  group.broadcast(report);
   return validation;
 }
 

@@ -6,6 +6,7 @@
 #include "filigree/train/corpora.h"
 #include "filigree/train/metrics.h"
 #include "filigree/train/options.h"
+#include "filigree/train/worker_group.h"
 
 namespace filigree::train {
 
@@ -14,10 +15,11 @@ struct Validation {
   model::AttentionCounts attention;  ///< over the set with gold targets, without dropout
 };
 
-/// Runs on `threads` threads. `tokenizer` is the target's.
+/// Runs on `threads` threads, and the other workers of the group on theirs: each takes a share, and
+/// all get the same result. `tokenizer` is the target's.
 Validation run_validation(const model::Transformer& model, const ValidationSet& set,
                           const text::Tokenizer& tokenizer, const TrainOptions& options,
-                          int threads);
+                          int threads, WorkerGroup& group);
 
 /// The stopping metric's value, higher is better.
 double stopping_score(const ValidationReport& report, StoppingMetric metric);

@@ -33,6 +33,7 @@ class Process {
   Process(const Process&) = delete;
 
   void send(int signal) const;
+  pid_t id() const { return pid_; }
   /// What it has written to standard error so far.
   std::string err() const;
   /// Waits until standard error holds `text`; false when the program ends or two minutes pass

@@ -3,59 +3,20 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include "filigree/base/random.h"
 #include "filigree/train/pair_loss.h"
+#include "tests/train/small_model.h"
 
 namespace filigree::train {
 namespace {
 
-model::Transformer small_model() {
-  model::ModelConfig config;
-  config.encoder_layers = config.decoder_layers = 1;
-  config.d_model = 8;
-  config.d_ff = 12;
-  config.heads = 2;
-  config.source_vocabulary = config.target_vocabulary = 30;
-  model::Transformer model(config);
-  model.initialise(1);
-  return model;
-}
-
-text::ParallelCorpus random_corpus(int pairs) {
-  Random random(5);
-  text::ParallelCorpus corpus;
-  for (int i = 0; i < pairs; ++i) {
-    auto sentence = [&] {
-      std::vector<int32_t> ids(1 + random.below(6));
-      for (int32_t& id : ids) id = static_cast<int32_t>(4 + random.below(26));
-      return ids;
-    };
-    corpus.add(sentence(), sentence());
-  }
-  return corpus;
-}
-
-std::vector<text::ParallelCorpus> select(const std::vector<std::vector<int32_t>>& batches) {
-  const text::ParallelCorpus corpus = random_corpus(12);
-  std::vector<text::ParallelCorpus> selected;
-  for (const auto& batch : batches) {
-    selected.emplace_back();
-    for (const int32_t pair : batch) selected.back().add(corpus.source(pair), corpus.target(pair));
-  }
-  return selected;
-}
-
 at::Tensor gradient(int threads, const std::vector<std::vector<int32_t>>& batches,
                     double dropout = 0) {
   const model::Transformer model = small_model();
-  GradientWorkers workers(model, threads);
-  workers.compute(select(batches), {.dropout = dropout, .label_smoothing = 0.1}, 3);
+  WorkerGroup alone;
+  GradientWorkers workers(model, threads, alone);
+  workers.compute(select_pairs(batches), {.dropout = dropout, .label_smoothing = 0.1}, 3);
   EXPECT_NEAR(workers.gradient_norm(), workers.gradient().norm().item<double>(), 1e-5);
   return workers.gradient().clone();
-}
-
-double difference(const at::Tensor& a, const at::Tensor& b) {
-  return (a - b).abs().max().item<double>() / b.abs().max().item<double>();
 }
 
 const std::vector<std::vector<int32_t>> kTogether = {{0, 1, 2, 3, 4, 5, 6}};
@@ -78,8 +39,9 @@ TEST(GradientWorkers, TheSameCallGivesTheSameBits) {
 TEST(GradientWorkers, TheLossIsTheMeanPerTargetToken) {
   const model::Transformer model = small_model();
   const text::ParallelCorpus corpus = random_corpus(12);
-  GradientWorkers workers(model, 2);
-  const model::LossSums sums = workers.compute(select(kApart), {}, 1);
+  WorkerGroup alone;
+  GradientWorkers workers(model, 2, alone);
+  const model::LossSums sums = workers.compute(select_pairs(kApart), {}, 1);
   int64_t tokens = 0;
   for (int64_t i = 0; i < 7; ++i) tokens += corpus.target_length(i) + 1;
   EXPECT_EQ(sums.tokens, tokens);
