@@ -34,6 +34,7 @@ void PrintTo(const Outcome& outcome, std::ostream* out) {
 
 Process::Process(const std::function<int()>& body, const std::string& input) {
   const std::string in = folder_.write("in", input), out = folder_ / "out", err = folder_ / "err";
+  std::fflush(nullptr);  // What this process has still to write is not the child's to write.
   pid_ = fork();
   if (pid_ < 0) throw std::runtime_error("cannot fork");
   if (pid_ > 0) return;
