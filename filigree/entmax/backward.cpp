@@ -11,13 +11,11 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include <algorithm>
 #include <limits>
 
 #include "filigree/entmax/kernels.h"
 #include "filigree/entmax/math-inl.h"
 #include "filigree/entmax/scratch.h"
-#include "filigree/entmax/survivors-inl.h"
 #include "filigree/entmax/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -119,97 +117,63 @@ struct AnySlope {
   }
 };
 
-/// Packs p and dp of the support, and zeros behind them up to whole vectors; returns its size.
-/// Sets has_nan if there is one in p.
-template <class D, class T = hn::TFromD<D>>
-HWY_INLINE size_t PackSupport(D d, const T* p, const T* dp, size_t n, T* HWY_RESTRICT packed_p,
-                              T* HWY_RESTRICT packed_dp, KeepBits* HWY_RESTRICT keep,
-                              bool* has_nan) {
-  const auto zero = hn::Zero(d);
-  auto sum = zero;
-  size_t count = 0;
-  simd::ForEachVector(d, n, [&](size_t i, size_t lanes) HWY_ATTR {
-    const auto v = simd::Load(d, p + i, lanes, T(0));
-    sum = hn::Add(sum, v);
-    const auto support = hn::Gt(v, zero);
-    *keep = MaskBits(d, support);
-    if (*keep++ == 0) return;
-    hn::StoreU(hn::Compress(v, support), d, packed_p + count);
-    hn::StoreU(hn::Compress(simd::Load(d, dp + i, lanes, T(0)), support), d, packed_dp + count);
-    count += hn::CountTrue(d, support);
-  });
-  hn::StoreU(zero, d, packed_p + count);
-  hn::StoreU(zero, d, packed_dp + count);
-  *has_nan = !hn::AllFalse(d, hn::IsNaN(sum));
-  return count;
-}
-
-/// Room for rows of n in every array of this file.
-template <class D>
-HWY_INLINE size_t BackwardRoom(D d, size_t n) {
-  return n + 2 * hn::Lanes(d);
-}
-
-template <class T>
-struct BackwardScratch {
-  explicit BackwardScratch(size_t room, size_t vectors)
-      : p(room), dp(room), weights(room), keep(vectors) {}
-  Scratch<T> p, dp, weights;
-  Scratch<KeepBits> keep;
-};
-
-/// Returns Σ dp ∂p/∂α when asked for. dz is multiplied by `scale`.
+/// Returns Σ dp ∂p/∂α when asked for; dz is multiplied by `scale`. The scratch arrays have room for
+/// n entries and a vector.
 template <bool kWithAlpha, class Slope, class D, class T = hn::TFromD<D>>
 HWY_INLINE double BackwardRow(D d, const Slope& slope, T scale, const T* p, const T* dp, size_t n,
-                              T* dz, BackwardScratch<T>& scratch) {
-  T* HWY_RESTRICT const packed_p = scratch.p.data();
-  T* HWY_RESTRICT const packed_dp = scratch.dp.data();
-  T* HWY_RESTRICT const weights = scratch.weights.data();
-  const size_t lanes = hn::Lanes(d);
-  bool has_nan;
-  // Off the support dp may be anything: it is not looked at.
-  const size_t count = PackSupport(d, p, dp, n, packed_p, packed_dp, scratch.keep.data(), &has_nan);
-  if (has_nan) {
-    std::fill(dz, dz + n, std::numeric_limits<T>::quiet_NaN());
-    return std::numeric_limits<double>::quiet_NaN();
-  }
+                              T* dz, T* HWY_RESTRICT slopes, T* HWY_RESTRICT cotangents,
+                              T* HWY_RESTRICT weights) {
+  const auto zero = hn::Zero(d);
+  auto total = zero, product = zero, sum = zero;
+  simd::ForEachVector(d, n, [&](size_t i, size_t count) HWY_ATTR {
+    const auto v = simd::Load(d, p + i, count, T(0));
+    const auto support = hn::Gt(v, zero);
+    sum = hn::Add(sum, v);
+    auto s = zero, g = zero, w = zero;
+    if (!hn::AllFalse(d, support)) {
+      hn::Vec<D> l;
+      slope(d, v, s, l);
+      total = hn::Add(total, s);
+      // dp is not looked at off the support: it may be anything there.
+      g = hn::IfThenElseZero(support, simd::Load(d, dp + i, count, T(0)));
+      product = hn::MulAdd(s, g, product);
+      if constexpr (kWithAlpha) w = slope.Weight(d, v, l, s);
+    }
+    hn::StoreU(s, d, slopes + i);
+    hn::StoreU(g, d, cotangents + i);
+    if constexpr (kWithAlpha) hn::StoreU(w, d, weights + i);
+  });
 
-  auto total = hn::Zero(d), product = total;
-  for (size_t i = 0; i < count; i += lanes) {
-    const auto v = hn::Load(d, packed_p + i);
-    hn::Vec<D> s, l;
-    slope(d, v, s, l);
-    total = hn::Add(total, s);
-    product = hn::MulAdd(s, hn::Load(d, packed_dp + i), product);
-    if constexpr (kWithAlpha) hn::Store(slope.Weight(d, v, l, s), d, weights + i);
-    hn::Store(s, d, packed_p + i);
-  }
   const T whole = simd::Sum(d, total);
-  const auto mean = hn::Set(d, whole > 0 ? simd::Sum(d, product) / whole : T(0));
-  auto dalpha = hn::Zero(d);
-  for (size_t i = 0; i < count; i += lanes) {
-    const auto centred = hn::Sub(hn::Load(d, packed_dp + i), mean);
-    const auto scaled = hn::Mul(hn::Load(d, packed_p + i), hn::Set(d, scale));
-    if constexpr (kWithAlpha) dalpha = hn::NegMulAdd(hn::Load(d, weights + i), centred, dalpha);
-    hn::Store(hn::Mul(scaled, centred), d, packed_dp + i);
-  }
-  Expand(d, packed_dp, scratch.keep.data(), n, dz);
+  const bool has_nan = !hn::AllFalse(d, hn::IsNaN(sum));
+  const T mean = has_nan     ? std::numeric_limits<T>::quiet_NaN()
+                 : whole > 0 ? simd::Sum(d, product) / whole
+                             : T(0);
+  auto dalpha = zero;
+  simd::ForEachVector(d, n, [&](size_t i, size_t count) HWY_ATTR {
+    const auto s = hn::Mul(hn::LoadU(d, slopes + i), hn::Set(d, scale));
+    const auto centred = hn::Sub(hn::LoadU(d, cotangents + i), hn::Set(d, mean));
+    simd::Store(d, hn::Mul(s, centred), dz + i, count);
+    if constexpr (kWithAlpha) dalpha = hn::NegMulAdd(hn::LoadU(d, weights + i), centred, dalpha);
+  });
   return kWithAlpha ? double(simd::Sum(d, dalpha)) : 0;
 }
 
 template <class Slope, class T>
 void BackwardRows(const Slope& slope, Rows shape, const T* p, const T* dp, T* dz, double* dalpha) {
   const hn::ScalableTag<T> d;
-  const size_t size = static_cast<size_t>(shape.size);
-  BackwardScratch<T> scratch(BackwardRoom(d, size), VectorsFor(d, size));
+  const size_t room = static_cast<size_t>(shape.size) + hn::Lanes(d);
+  Scratch<T> slopes(room), cotangents(room), weights(dalpha ? room : 0);
   const T scale = static_cast<T>(shape.scale);
   for (int64_t r = 0; r < shape.rows; ++r) {
     const size_t n = static_cast<size_t>(shape.lengths ? shape.lengths[r] : shape.size);
     const int64_t at = r * shape.stride;
     if (dalpha) {
-      dalpha[r] = BackwardRow<true>(d, slope, scale, p + at, dp + at, n, dz + at, scratch);
+      dalpha[r] = BackwardRow<true>(d, slope, scale, p + at, dp + at, n, dz + at, slopes.data(),
+                                    cotangents.data(), weights.data());
     } else {
-      BackwardRow<false>(d, slope, scale, p + at, dp + at, n, dz + at, scratch);
+      BackwardRow<false>(d, slope, scale, p + at, dp + at, n, dz + at, slopes.data(),
+                         cotangents.data(), weights.data());
     }
     simd::FillZero(dz + at + n, dz + at + shape.size);
   }

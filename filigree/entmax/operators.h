@@ -38,6 +38,11 @@ std::tuple<at::Tensor, at::Tensor> backward_autograd(const at::Tensor& p, const 
                                                      const at::Tensor& alpha, int64_t dim,
                                                      bool with_alpha);
 
+/// attention_weights() of attention.h as devices without kernels compute it.
+at::Tensor attention_weights_composite(const at::Tensor& scores, const at::Tensor& alpha,
+                                       double scale, const at::Tensor& key_lengths, bool causal,
+                                       double dropout, int64_t seed);
+
 /// Through the dispatcher, for callers below autograd.
 Outputs call_forward(const at::Tensor& scores, const at::Tensor& alpha, int64_t dim);
 std::tuple<at::Tensor, at::Tensor> call_backward(const at::Tensor& p, const at::Tensor& dp,

@@ -14,7 +14,7 @@ struct AttentionOptions {
   int64_t heads = 1;
   bool causal = false;
   double dropout = 0;          ///< on the attention weights
-  uint64_t dropout_key = 0;    ///< names the mask; see kernels/dropout.h
+  uint64_t dropout_key = 0;    ///< names the mask; see entmax/dropout.h
   int64_t* nonzero = nullptr;  ///< [heads], to which the number of weights > 0 is added
 };
 

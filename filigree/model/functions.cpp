@@ -7,7 +7,7 @@
 
 #include "filigree/entmax/loss_kernels.h"
 #include "filigree/model/kernels/cross_entropy.h"
-#include "filigree/model/kernels/dropout.h"
+#include "filigree/entmax/dropout.h"
 
 namespace filigree::model {
 namespace {
@@ -24,7 +24,7 @@ at::Tensor dropped(const at::Tensor& x, const at::Tensor& residual, double dropo
   const at::Tensor kept = residual.defined() ? residual.contiguous() : at::Tensor();
   const at::Tensor out = torch::empty_like(input);
   AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "dropout_add", [&] {
-    dropout_add(input.data_ptr<scalar_t>(), kept.defined() ? kept.data_ptr<scalar_t>() : nullptr,
+    filigree::dropout_add(input.data_ptr<scalar_t>(), kept.defined() ? kept.data_ptr<scalar_t>() : nullptr,
                 out.data_ptr<scalar_t>(), input.numel(), dropout, key);
   });
   return out;
@@ -71,7 +71,7 @@ class Embed : public torch::autograd::Function<Embed> {
         }
       }
       if (dropout > 0) {
-        dropout_add(out.data_ptr<scalar_t>(), static_cast<const scalar_t*>(nullptr),
+        filigree::dropout_add(out.data_ptr<scalar_t>(), static_cast<const scalar_t*>(nullptr),
                     out.data_ptr<scalar_t>(), out.numel(), dropout, static_cast<uint64_t>(key));
       }
     });

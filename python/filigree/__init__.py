@@ -36,7 +36,7 @@ from .root_finding import (  # noqa: E402
     normmax_bisect,
     sparsemax_bisect,
 )
-from .transform import entmax, entmax_with_threshold  # noqa: E402
+from .transform import attention_weights, entmax, entmax_with_threshold  # noqa: E402
 
 __all__ = [
     "AdaptiveAlpha",
@@ -52,6 +52,7 @@ __all__ = [
     "SparsemaxBisect",
     "SparsemaxBisectLoss",
     "SparsemaxLoss",
+    "attention_weights",
     "budget_bisect",
     "entmax",
     "entmax15",

@@ -1,6 +1,6 @@
 """α-entmax at any α, and what it finds on the way: the threshold and the support size."""
 
-from typing import Tuple, Union
+from typing import Optional, Tuple, Union
 
 import torch
 from torch import Tensor
@@ -58,3 +58,39 @@ def entmax_with_threshold(
         return torch.ops.filigree.entmax_with_threshold(X, alpha, dim)
     else:
         return torch.ops.filigree.entmax_with_threshold(X, alpha, dim)
+
+
+def attention_weights(
+    scores: Tensor,
+    alpha: Union[float, Tensor] = 1.5,
+    scale: float = 1.0,
+    key_lengths: Optional[Tensor] = None,
+    causal: bool = False,
+    dropout: float = 0.0,
+    seed: int = 0,
+) -> Tensor:
+    """Attention weights from attention scores in one go: scale, mask, α-entmax, dropout.
+
+    As ``entmax(scale * scores)`` with masked entries at −inf, followed by dropout, but masks are
+    given as what they are: what lies behind a sequence's end and above the diagonal is not read, and
+    costs nothing. Differentiable once, in ``scores`` and ``alpha``.
+
+    Args:
+        scores: [batch, head, query, key]; types as for :func:`entmax`.
+        alpha: a number, or a tensor with one value, or with one per head.
+        scale: positive, usually 1/√d.
+        key_lengths: [batch] integers: only so many first keys exist. ``None``: all.
+        causal: query i sees keys 0 … i + (keys − queries).
+        dropout: the probability of a weight to be dropped; the others are divided by 1 − dropout.
+        seed: names the mask of the dropout. Take another one for every call.
+
+    Returns:
+        The weights, of the shape and type of ``scores``, 0 where masked.
+    """
+    if isinstance(alpha, Tensor):
+        given = alpha
+    else:
+        given = torch.full([1], alpha, dtype=torch.float64)
+    return torch.ops.filigree.attention_weights(
+        scores, given, scale, key_lengths, causal, dropout, seed
+    )

@@ -8,7 +8,7 @@
 #include "filigree/base/random.h"
 #include "filigree/model/kernels/attention.h"
 #include "filigree/model/kernels/cross_entropy.h"
-#include "filigree/model/kernels/dropout.h"
+#include "filigree/entmax/dropout.h"
 
 namespace filigree::model {
 namespace {

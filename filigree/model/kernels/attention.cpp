@@ -9,7 +9,7 @@
 
 #include "filigree/base/random.h"
 #include "filigree/entmax/kernels.h"
-#include "filigree/model/kernels/dropout.h"
+#include "filigree/entmax/dropout.h"
 
 namespace filigree::model {
 namespace {

@@ -1,52 +1,39 @@
-#include "filigree/model/kernels/dropout.h"
+#include "filigree/entmax/dropout.h"
 
 #include <cmath>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "filigree/model/kernels/dropout.cpp"
+#define HWY_TARGET_INCLUDE "filigree/entmax/dropout.cpp"
 // The order of these matters.
 #include <hwy/foreach_target.h>
 
 #include <hwy/highway.h>
 
-// Two multiply-xorshift rounds between the halves of the key: enough for masks, and only 32-bit
-// lanes, which every target multiplies.
-#ifndef FILIGREE_MODEL_KERNELS_DROPOUT_ONCE
-#define FILIGREE_MODEL_KERNELS_DROPOUT_ONCE
-namespace filigree::model {
-constexpr uint32_t kMultiplier1 = 0x7feb352du, kMultiplier2 = 0x846ca68bu;
-
-// Bits below this keep the element.
-inline uint32_t keep_threshold(double p) {
-  return static_cast<uint32_t>(std::llround((1 - p) * 4294967295.0));
-}
-}  // namespace filigree::model
-#endif
-
 HWY_BEFORE_NAMESPACE();
-namespace filigree::model::HWY_NAMESPACE {
+namespace filigree::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 template <class D32>
 hn::Vec<D32> Bits(D32 d, hn::Vec<D32> index, uint64_t key) {
   auto x = hn::Add(index, hn::Set(d, static_cast<uint32_t>(key)));
   x = hn::Xor(x, hn::ShiftRight<16>(x));
-  x = hn::Mul(x, hn::Set(d, kMultiplier1));
+  x = hn::Mul(x, hn::Set(d, kDropoutMultiplier1));
   x = hn::Xor(x, hn::ShiftRight<15>(x));
   x = hn::Add(x, hn::Set(d, static_cast<uint32_t>(key >> 32)));
-  x = hn::Mul(x, hn::Set(d, kMultiplier2));
+  x = hn::Mul(x, hn::Set(d, kDropoutMultiplier2));
   return hn::Xor(x, hn::ShiftRight<16>(x));
 }
 
 void DropoutAdd(const float* x, const float* residual, float* out, int64_t size, double p,
-                uint64_t key) {
+                uint64_t key, uint64_t first) {
   const hn::ScalableTag<float> d;
   const hn::RebindToUnsigned<decltype(d)> du;
   const auto scale = hn::Set(d, static_cast<float>(1 / (1 - p)));
-  const auto threshold = hn::Set(du, keep_threshold(p));
+  const auto threshold = hn::Set(du, dropout_threshold(p));
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   auto kept = [&](int64_t i, hn::Vec<decltype(d)> v) {
-    const auto bits = Bits(du, hn::Iota(du, static_cast<uint32_t>(i)), key);
+    const auto bits =
+        Bits(du, hn::Iota(du, static_cast<uint32_t>(first) + static_cast<uint32_t>(i)), key);
     return hn::IfThenElseZero(hn::RebindMask(d, hn::Lt(bits, threshold)), hn::Mul(v, scale));
   };
   int64_t i = 0;
@@ -63,34 +50,38 @@ void DropoutAdd(const float* x, const float* residual, float* out, int64_t size,
   }
 }
 
-}  // namespace filigree::model::HWY_NAMESPACE
+}  // namespace filigree::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace filigree::model {
+namespace filigree {
 HWY_EXPORT(DropoutAdd);
+
+uint32_t dropout_threshold(double p) {
+  return static_cast<uint32_t>(std::llround((1 - p) * 4294967295.0));
+}
 
 uint32_t dropout_bits(uint64_t key, uint64_t index) {
   uint32_t x = static_cast<uint32_t>(index) + static_cast<uint32_t>(key);
-  x = (x ^ (x >> 16)) * kMultiplier1;
-  x = ((x ^ (x >> 15)) + static_cast<uint32_t>(key >> 32)) * kMultiplier2;
+  x = (x ^ (x >> 16)) * kDropoutMultiplier1;
+  x = ((x ^ (x >> 15)) + static_cast<uint32_t>(key >> 32)) * kDropoutMultiplier2;
   return x ^ (x >> 16);
 }
 
 void dropout_add(const float* x, const float* residual, float* out, int64_t size, double p,
-                 uint64_t key) {
-  HWY_DYNAMIC_DISPATCH(DropoutAdd)(x, residual, out, size, p, key);
+                 uint64_t key, uint64_t first) {
+  HWY_DYNAMIC_DISPATCH(DropoutAdd)(x, residual, out, size, p, key, first);
 }
 
 void dropout_add(const double* x, const double* residual, double* out, int64_t size, double p,
-                 uint64_t key) {
-  const uint32_t threshold = keep_threshold(p);
+                 uint64_t key, uint64_t first) {
+  const uint32_t threshold = dropout_threshold(p);
   for (int64_t i = 0; i < size; ++i) {
     const double kept =
-        dropout_bits(key, static_cast<uint64_t>(i)) < threshold ? x[i] / (1 - p) : 0;
+        dropout_bits(key, first + static_cast<uint64_t>(i)) < threshold ? x[i] / (1 - p) : 0;
     out[i] = (residual ? residual[i] : 0) + kept;
   }
 }
 
-}  // namespace filigree::model
+}  // namespace filigree
 #endif
