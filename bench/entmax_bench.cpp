@@ -34,13 +34,13 @@ struct Problem {
   }
 
   void forward() {
-    filigree::entmax::forward({rows, z.size(1), z.size(1)}, z.data_ptr<float>(), alpha,
-                              p.data_ptr<float>());
+    filigree::entmax_kernels::forward({rows, z.size(1), z.size(1)}, z.data_ptr<float>(), alpha,
+                                      p.data_ptr<float>());
   }
   void backward(bool with_alpha) {
-    filigree::entmax::backward({rows, z.size(1), z.size(1)}, p.data_ptr<float>(),
-                               dp.data_ptr<float>(), alpha, dz.data_ptr<float>(),
-                               with_alpha ? dalpha.data() : nullptr);
+    filigree::entmax_kernels::backward({rows, z.size(1), z.size(1)}, p.data_ptr<float>(),
+                                       dp.data_ptr<float>(), alpha, dz.data_ptr<float>(),
+                                       with_alpha ? dalpha.data() : nullptr);
   }
   void torch_forward() { at::_softmax_out(p, z, -1, false); }
   void torch_backward() { at::_softmax_backward_data_out(dz, dp, p, -1, at::kFloat); }

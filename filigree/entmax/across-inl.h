@@ -19,7 +19,7 @@
 #include "filigree/entmax/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace filigree::entmax::HWY_NAMESPACE {
+namespace filigree::entmax_kernels::HWY_NAMESPACE {
 
 /// The longest row for which a block of rows stays in the first-level cache.
 inline constexpr int64_t kMostAcross = 256;
@@ -88,6 +88,6 @@ HWY_INLINE void EntmaxAcross(D d, const Transform& transform, Rows shape, int64_
   }
 }
 
-}  // namespace filigree::entmax::HWY_NAMESPACE
+}  // namespace filigree::entmax_kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 #endif

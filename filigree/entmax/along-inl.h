@@ -16,7 +16,7 @@
 #include "filigree/entmax/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace filigree::entmax::HWY_NAMESPACE {
+namespace filigree::entmax_kernels::HWY_NAMESPACE {
 
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE RowResult SoftmaxAlong(D d, T scale, const T* z, size_t n, T* p) {
@@ -90,6 +90,6 @@ HWY_INLINE RowResult EntmaxAlong(D d, const Transform& transform, T scale, const
   return result;
 }
 
-}  // namespace filigree::entmax::HWY_NAMESPACE
+}  // namespace filigree::entmax_kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 #endif

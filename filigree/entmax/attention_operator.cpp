@@ -84,7 +84,7 @@ struct Kernel {
 
   int64_t heads;
   at::Tensor alphas, lengths;
-  entmax::AttentionScores shape;
+  entmax_kernels::AttentionScores shape;
 };
 
 // True where a query sees a key; undefined when all do.
@@ -140,7 +140,8 @@ class AttentionWeights : public torch::autograd::Function<AttentionWeights> {
       AT_DISPATCH_FLOATING_TYPES(type, "attention_weights", [&] {
         scalar_t* const dropped = options.dropout > 0 ? used.data_ptr<scalar_t>() : nullptr;
         kernel.each_block([&](int64_t first, int64_t last) {
-          entmax::attention_weights(kernel.shape, first, last, p.data_ptr<scalar_t>(), dropped);
+          entmax_kernels::attention_weights(kernel.shape, first, last, p.data_ptr<scalar_t>(),
+                                            dropped);
         });
       });
     } else {
@@ -182,9 +183,9 @@ class AttentionWeights : public torch::autograd::Function<AttentionWeights> {
           at::zeros({p.size(0), p.size(1)}, p.options().dtype(at::kDouble));
       AT_DISPATCH_FLOATING_TYPES(p.scalar_type(), "attention_weights_backward", [&] {
         kernel.each_block([&](int64_t first, int64_t last) {
-          entmax::attention_weights_backward(kernel.shape, first, last, p.data_ptr<scalar_t>(),
-                                             dz.data_ptr<scalar_t>(),
-                                             with_alpha ? per_block.data_ptr<double>() : nullptr);
+          entmax_kernels::attention_weights_backward(
+              kernel.shape, first, last, p.data_ptr<scalar_t>(), dz.data_ptr<scalar_t>(),
+              with_alpha ? per_block.data_ptr<double>() : nullptr);
         });
       });
       dalpha = per_block.sum(0);
@@ -239,8 +240,7 @@ TORCH_LIBRARY_FRAGMENT(filigree, library) {
 at::Tensor attention_weights(const at::Tensor& scores, const at::Tensor& alpha, double scale,
                              const at::Tensor& key_lengths, bool causal, double dropout,
                              int64_t seed) {
-  return apply(scores, alpha,
-               {scale, key_lengths, causal, dropout, seed, scores.device().is_cpu()},
+  return apply(scores, alpha, {scale, key_lengths, causal, dropout, seed, scores.device().is_cpu()},
                /*in_place=*/false);
 }
 

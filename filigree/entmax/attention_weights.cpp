@@ -7,7 +7,7 @@
 #include "filigree/entmax/dropout.h"
 #include "filigree/entmax/kernels.h"
 
-namespace filigree::entmax {
+namespace filigree::entmax_kernels {
 namespace {
 
 // How many keys each query of a sequence sees.
@@ -114,4 +114,4 @@ void attention_weights_backward(const AttentionScores& shape, int64_t first, int
   gradients_of(shape, first, last, weights, gradient, alpha_gradient);
 }
 
-}  // namespace filigree::entmax
+}  // namespace filigree::entmax_kernels

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace filigree::entmax {
+namespace filigree::entmax_kernels {
 
 /// Scores [batch, heads, queries, keys], contiguous, of which block b · heads + h belongs to
 /// sequence b and head h. Different blocks may be computed by different threads.
@@ -40,4 +40,4 @@ void attention_weights_backward(const AttentionScores& shape, int64_t first, int
                                 const double* weights, double* gradient,
                                 double* alpha_gradient = nullptr);
 
-}  // namespace filigree::entmax
+}  // namespace filigree::entmax_kernels

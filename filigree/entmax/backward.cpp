@@ -19,7 +19,7 @@
 #include "filigree/entmax/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace filigree::entmax::HWY_NAMESPACE {
+namespace filigree::entmax_kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 namespace simd = filigree::simd::HWY_NAMESPACE;
 
@@ -202,11 +202,11 @@ void BackwardDouble(Rows shape, const double* p, const double* dp, double alpha,
   Backward(shape, p, dp, alpha, dz, dalpha);
 }
 
-}  // namespace filigree::entmax::HWY_NAMESPACE
+}  // namespace filigree::entmax_kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace filigree::entmax {
+namespace filigree::entmax_kernels {
 
 HWY_EXPORT(BackwardFloat);
 HWY_EXPORT(BackwardDouble);
@@ -221,5 +221,5 @@ void backward(Rows shape, const double* p, const double* dp, double alpha, doubl
   HWY_DYNAMIC_DISPATCH(BackwardDouble)(shape, p, dp, alpha, dz, dalpha);
 }
 
-}  // namespace filigree::entmax
+}  // namespace filigree::entmax_kernels
 #endif

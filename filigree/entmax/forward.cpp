@@ -16,7 +16,7 @@
 #include "filigree/entmax/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace filigree::entmax::HWY_NAMESPACE {
+namespace filigree::entmax_kernels::HWY_NAMESPACE {
 
 inline Rows Skip(Rows shape, int64_t rows) {
   shape.rows -= rows;
@@ -137,11 +137,11 @@ void ForwardDouble(Rows shape, const double* z, double alpha, double* p, double*
   Forward(shape, z, alpha, p, tau, support);
 }
 
-}  // namespace filigree::entmax::HWY_NAMESPACE
+}  // namespace filigree::entmax_kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace filigree::entmax {
+namespace filigree::entmax_kernels {
 
 HWY_EXPORT(ForwardFloat);
 HWY_EXPORT(ForwardDouble);
@@ -154,5 +154,5 @@ void forward(Rows shape, const double* z, double alpha, double* p, double* tau, 
   HWY_DYNAMIC_DISPATCH(ForwardDouble)(shape, z, alpha, p, tau, support);
 }
 
-}  // namespace filigree::entmax
+}  // namespace filigree::entmax_kernels
 #endif

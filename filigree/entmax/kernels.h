@@ -13,7 +13,7 @@
 
 #include <cstdint>
 
-namespace filigree::entmax {
+namespace filigree::entmax_kernels {
 
 /// A block of rows: `rows` rows of `size` scores, consecutive rows `stride` elements apart.
 struct Rows {
@@ -47,4 +47,4 @@ void backward(Rows shape, const float* p, const float* dp, double alpha, float* 
 void backward(Rows shape, const double* p, const double* dp, double alpha, double* dz,
               double* dalpha = nullptr);
 
-}  // namespace filigree::entmax
+}  // namespace filigree::entmax_kernels

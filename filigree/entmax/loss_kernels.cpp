@@ -21,7 +21,7 @@
 #include "filigree/entmax/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace filigree::entmax::HWY_NAMESPACE {
+namespace filigree::entmax_kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 namespace simd = filigree::simd::HWY_NAMESPACE;
 
@@ -301,11 +301,11 @@ void LossBackwardDouble(Rows shape, const double* p, const int64_t* target, doub
   LossBackward(shape, p, target, smoothing, dvalue, dz);
 }
 
-}  // namespace filigree::entmax::HWY_NAMESPACE
+}  // namespace filigree::entmax_kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace filigree::entmax {
+namespace filigree::entmax_kernels {
 
 HWY_EXPORT(LossFloat);
 HWY_EXPORT(LossDouble);
@@ -332,5 +332,5 @@ void loss_backward(Rows shape, const double* p, const int64_t* target, double la
   HWY_DYNAMIC_DISPATCH(LossBackwardDouble)(shape, p, target, label_smoothing, dvalue, dz);
 }
 
-}  // namespace filigree::entmax
+}  // namespace filigree::entmax_kernels
 #endif

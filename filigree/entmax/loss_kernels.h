@@ -16,7 +16,7 @@
 
 #include "filigree/entmax/kernels.h"
 
-namespace filigree::entmax {
+namespace filigree::entmax_kernels {
 
 /// The loss of every row in `value` (one per row), and p.
 /// target (one per row): the class, below the row's length; a negative one ignores the row, whose
@@ -37,4 +37,4 @@ void loss_backward(Rows shape, const float* p, const int64_t* target, double lab
 void loss_backward(Rows shape, const double* p, const int64_t* target, double label_smoothing,
                    const double* dvalue, double* dz);
 
-}  // namespace filigree::entmax
+}  // namespace filigree::entmax_kernels

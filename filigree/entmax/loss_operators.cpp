@@ -21,10 +21,10 @@ void loss_rows(const at::Tensor& z, const at::Tensor& target, const RowAlphas& a
                const at::Tensor& dalpha) {
   const int64_t size = z.size(-1), rows = z.numel() / size;
   const auto run = [&](int64_t first, int64_t count, double alpha, T* probabilities) {
-    entmax::loss({count, size, size}, z.data_ptr<T>() + first * size,
-                 target.data_ptr<int64_t>() + first, alpha, label_smoothing, probabilities,
-                 value.data_ptr<T>() + first,
-                 dalpha.numel() > 0 ? dalpha.data_ptr<double>() + first : nullptr);
+    entmax_kernels::loss({count, size, size}, z.data_ptr<T>() + first * size,
+                         target.data_ptr<int64_t>() + first, alpha, label_smoothing, probabilities,
+                         value.data_ptr<T>() + first,
+                         dalpha.numel() > 0 ? dalpha.data_ptr<double>() + first : nullptr);
   };
   for_each_run(rows, size, alphas, [&](int64_t first, int64_t count, double alpha) {
     if (p.numel() > 0) return run(first, count, alpha, p.data_ptr<T>() + first * size);
@@ -41,9 +41,9 @@ void loss_backward_rows(const at::Tensor& dloss, const at::Tensor& p, const at::
                         double label_smoothing, const at::Tensor& dz) {
   const int64_t size = p.size(-1), rows = p.numel() / size;
   for_each_run(rows, size, {{1.0}, rows}, [&](int64_t first, int64_t count, double) {
-    entmax::loss_backward({count, size, size}, p.data_ptr<T>() + first * size,
-                          target.data_ptr<int64_t>() + first, label_smoothing,
-                          dloss.data_ptr<T>() + first, dz.data_ptr<T>() + first * size);
+    entmax_kernels::loss_backward({count, size, size}, p.data_ptr<T>() + first * size,
+                                  target.data_ptr<int64_t>() + first, label_smoothing,
+                                  dloss.data_ptr<T>() + first, dz.data_ptr<T>() + first * size);
   });
 }
 

@@ -30,9 +30,9 @@ void forward_rows(const at::Tensor& z, const RowAlphas& alphas, const at::Tensor
                   const at::Tensor& tau, const at::Tensor& support) {
   const int64_t size = z.size(-1), rows = z.numel() / size;
   for_each_run(rows, size, alphas, [&](int64_t first, int64_t count, double alpha) {
-    entmax::forward({count, size, size}, z.data_ptr<T>() + first * size, alpha,
-                    p.data_ptr<T>() + first * size, tau.data_ptr<T>() + first,
-                    support.data_ptr<int64_t>() + first);
+    entmax_kernels::forward({count, size, size}, z.data_ptr<T>() + first * size, alpha,
+                            p.data_ptr<T>() + first * size, tau.data_ptr<T>() + first,
+                            support.data_ptr<int64_t>() + first);
   });
 }
 
@@ -41,9 +41,9 @@ void backward_rows(const at::Tensor& p, const at::Tensor& dp, const RowAlphas& a
                    const at::Tensor& dz, double* dalpha) {
   const int64_t size = p.size(-1), rows = p.numel() / size;
   for_each_run(rows, size, alphas, [&](int64_t first, int64_t count, double alpha) {
-    entmax::backward({count, size, size}, p.data_ptr<T>() + first * size,
-                     dp.data_ptr<T>() + first * size, alpha, dz.data_ptr<T>() + first * size,
-                     dalpha ? dalpha + first : nullptr);
+    entmax_kernels::backward({count, size, size}, p.data_ptr<T>() + first * size,
+                             dp.data_ptr<T>() + first * size, alpha,
+                             dz.data_ptr<T>() + first * size, dalpha ? dalpha + first : nullptr);
   });
 }
 

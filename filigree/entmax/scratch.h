@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-namespace filigree::entmax {
+namespace filigree::entmax_kernels {
 
 template <class T, size_t kInline = 1024>
 class Scratch {
@@ -21,4 +21,4 @@ class Scratch {
   hwy::AlignedFreeUniquePtr<T[]> allocated_;
 };
 
-}  // namespace filigree::entmax
+}  // namespace filigree::entmax_kernels

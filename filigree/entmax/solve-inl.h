@@ -17,7 +17,7 @@
 #include "filigree/entmax/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace filigree::entmax::HWY_NAMESPACE {
+namespace filigree::entmax_kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 namespace simd = filigree::simd::HWY_NAMESPACE;
 
@@ -204,6 +204,6 @@ HWY_INLINE double SolveSteep(D d, const SteepAlpha& transform, const double* t, 
   return w;
 }
 
-}  // namespace filigree::entmax::HWY_NAMESPACE
+}  // namespace filigree::entmax_kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 #endif

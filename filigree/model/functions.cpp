@@ -5,9 +5,9 @@
 #include <cmath>
 #include <mutex>
 
+#include "filigree/entmax/dropout.h"
 #include "filigree/entmax/loss_kernels.h"
 #include "filigree/model/kernels/cross_entropy.h"
-#include "filigree/entmax/dropout.h"
 
 namespace filigree::model {
 namespace {
@@ -24,8 +24,9 @@ at::Tensor dropped(const at::Tensor& x, const at::Tensor& residual, double dropo
   const at::Tensor kept = residual.defined() ? residual.contiguous() : at::Tensor();
   const at::Tensor out = torch::empty_like(input);
   AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "dropout_add", [&] {
-    filigree::dropout_add(input.data_ptr<scalar_t>(), kept.defined() ? kept.data_ptr<scalar_t>() : nullptr,
-                out.data_ptr<scalar_t>(), input.numel(), dropout, key);
+    filigree::dropout_add(input.data_ptr<scalar_t>(),
+                          kept.defined() ? kept.data_ptr<scalar_t>() : nullptr,
+                          out.data_ptr<scalar_t>(), input.numel(), dropout, key);
   });
   return out;
 }
@@ -72,7 +73,8 @@ class Embed : public torch::autograd::Function<Embed> {
       }
       if (dropout > 0) {
         filigree::dropout_add(out.data_ptr<scalar_t>(), static_cast<const scalar_t*>(nullptr),
-                    out.data_ptr<scalar_t>(), out.numel(), dropout, static_cast<uint64_t>(key));
+                              out.data_ptr<scalar_t>(), out.numel(), dropout,
+                              static_cast<uint64_t>(key));
       }
     });
     ctx->saved_data["tokens"] = sequences.tokens;
@@ -123,11 +125,12 @@ template <typename T>
 RowLoss entmax_loss_row(T* logits, int64_t size, int64_t gold, const LossOptions& options, T scale,
                         std::vector<T>& p) {
   p.resize(static_cast<size_t>(size));
-  const entmax::Rows row{1, size, size};
+  const entmax_kernels::Rows row{1, size, size};
   T value;
-  entmax::loss(row, logits, &gold, options.alpha, options.label_smoothing, p.data(), &value);
+  entmax_kernels::loss(row, logits, &gold, options.alpha, options.label_smoothing, p.data(),
+                       &value);
   if (scale != 0) {
-    entmax::loss_backward(row, p.data(), &gold, options.label_smoothing, &scale, logits);
+    entmax_kernels::loss_backward(row, p.data(), &gold, options.label_smoothing, &scale, logits);
   }
   const double epsilon = kEpsilonMass / static_cast<double>(size);
   const double likelihood = (p[static_cast<size_t>(gold)] + epsilon) / (1 + kEpsilonMass);

@@ -33,7 +33,7 @@ void to_log_probabilities(float* logits, int64_t rows, int64_t size, double alph
   std::vector<float> p(size);
   for (int64_t r = 0; r < rows; ++r, logits += size) {
     float tau = 0;
-    entmax::forward({1, size, size}, logits, alpha, p.data(), &tau);
+    entmax_kernels::forward({1, size, size}, logits, alpha, p.data(), &tau);
     if (alpha == 1) {  // τ is log Σ exp z
       for (int64_t i = 0; i < size; ++i) logits[i] -= tau;
     } else {

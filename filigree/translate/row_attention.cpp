@@ -111,7 +111,8 @@ void attend(const RowAttention& in, float* weights, float* context) {
   HWY_DYNAMIC_DISPATCH(scores)(in, scale, weights);
   for (int64_t h = 0; h < in.heads; ++h) {
     float* const block = weights + h * in.rows * in.longest;
-    entmax::forward({in.rows, in.longest, in.longest, in.lengths}, block, in.alpha[h], block);
+    entmax_kernels::forward({in.rows, in.longest, in.longest, in.lengths}, block, in.alpha[h],
+                            block);
   }
   HWY_DYNAMIC_DISPATCH(contexts)(in, weights, context);
 }

@@ -18,7 +18,7 @@ struct RowAttention {
   int64_t value_offset;
   const int32_t* lengths;
   int64_t longest;
-  const double* alpha;  ///< [heads], see entmax::forward()
+  const double* alpha;  ///< [heads], see entmax_kernels::forward()
 };
 
 /// Writes the context vectors [rows, D] and the attention weights [heads, rows, longest], which are

@@ -23,9 +23,9 @@ Result<T> run(const Case& c, int64_t copies) {
   std::vector<T> p(copies * n), dz(copies * n), thresholds(copies);
   std::vector<int64_t> supports(copies);
   std::vector<double> dalphas(copies);
-  const entmax::Rows rows{copies, n, n};
-  entmax::forward(rows, z.data(), c.alpha, p.data(), thresholds.data(), supports.data());
-  entmax::backward(rows, p.data(), g.data(), c.alpha, dz.data(), dalphas.data());
+  const entmax_kernels::Rows rows{copies, n, n};
+  entmax_kernels::forward(rows, z.data(), c.alpha, p.data(), thresholds.data(), supports.data());
+  entmax_kernels::backward(rows, p.data(), g.data(), c.alpha, dz.data(), dalphas.data());
   return {std::vector<T>(p.begin() + last, p.end()), std::vector<T>(dz.begin() + last, dz.end()),
           thresholds.back(), supports.back(), dalphas.back()};
 }

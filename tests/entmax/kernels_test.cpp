@@ -35,8 +35,8 @@ template <typename T>
 Forward<T> forward(const std::vector<T>& z, double alpha, int64_t rows = 1) {
   const int64_t size = static_cast<int64_t>(z.size()) / rows;
   Forward<T> out{std::vector<T>(z.size()), std::vector<T>(rows), std::vector<int64_t>(rows)};
-  entmax::forward({rows, size, size}, z.data(), alpha, out.p.data(), out.tau.data(),
-                  out.support.data());
+  entmax_kernels::forward({rows, size, size}, z.data(), alpha, out.p.data(), out.tau.data(),
+                          out.support.data());
   return out;
 }
 
@@ -51,8 +51,8 @@ Backward<T> backward(const std::vector<T>& p, const std::vector<T>& dp, double a
                      int64_t rows = 1) {
   const int64_t size = static_cast<int64_t>(p.size()) / rows;
   Backward<T> out{std::vector<T>(p.size()), std::vector<double>(rows)};
-  entmax::backward({rows, size, size}, p.data(), dp.data(), alpha, out.dz.data(),
-                   out.dalpha.data());
+  entmax_kernels::backward({rows, size, size}, p.data(), dp.data(), alpha, out.dz.data(),
+                           out.dalpha.data());
   return out;
 }
 
@@ -261,9 +261,9 @@ TYPED_TEST(EntmaxProperties, LengthsAndStrideLimitWhatIsReadAndWritten) {
     }
     std::vector<T> p(rows * stride, -7), dz = p;
     std::vector<int64_t> support(rows);
-    const entmax::Rows shape{rows, size, stride, lengths.data()};
-    entmax::forward(shape, z.data(), alpha, p.data(), nullptr, support.data());
-    entmax::backward(shape, p.data(), z.data(), alpha, dz.data());
+    const entmax_kernels::Rows shape{rows, size, stride, lengths.data()};
+    entmax_kernels::forward(shape, z.data(), alpha, p.data(), nullptr, support.data());
+    entmax_kernels::backward(shape, p.data(), z.data(), alpha, dz.data());
     for (int64_t r = 0; r < rows; ++r) {
       const auto row = p.begin() + r * stride, gradient = dz.begin() + r * stride;
       const std::vector<T> scores(z.begin() + r * stride, z.begin() + r * stride + lengths[r]);
@@ -285,10 +285,10 @@ TYPED_TEST(EntmaxProperties, WorksInPlace) {
       const auto z = random_scores<T>(20 * n, 2), dp = random_scores<T>(20 * n, 3);
       const auto p = forward(z, alpha, 20);
       auto in_place = z;
-      entmax::forward({20, n, n}, in_place.data(), alpha, in_place.data());
+      entmax_kernels::forward({20, n, n}, in_place.data(), alpha, in_place.data());
       EXPECT_EQ(in_place, p.p);
       in_place = dp;
-      entmax::backward({20, n, n}, p.p.data(), in_place.data(), alpha, in_place.data());
+      entmax_kernels::backward({20, n, n}, p.p.data(), in_place.data(), alpha, in_place.data());
       EXPECT_EQ(in_place, backward(p.p, dp, alpha, 20).dz);
     }
   }
@@ -392,10 +392,11 @@ TYPED_TEST(EntmaxProperties, OffTheSupportTheCotangentDoesNotMatter) {
 }
 
 TEST(EntmaxKernels, NoRowsAndEmptyRowsAreFine) {
-  entmax::forward({0, 5, 5}, static_cast<const float*>(nullptr), 1.3, nullptr);
+  entmax_kernels::forward({0, 5, 5}, static_cast<const float*>(nullptr), 1.3, nullptr);
   float tau[2];
   int64_t support[2];
-  entmax::forward({2, 0, 0}, static_cast<const float*>(nullptr), 1.3, nullptr, tau, support);
+  entmax_kernels::forward({2, 0, 0}, static_cast<const float*>(nullptr), 1.3, nullptr, tau,
+                          support);
   EXPECT_EQ(support[0], 0);
   EXPECT_EQ(tau[1], std::numeric_limits<float>::infinity());
 }

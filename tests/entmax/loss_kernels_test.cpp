@@ -25,13 +25,14 @@ Result<T> loss(const std::vector<T>& z, const std::vector<int64_t>& target, doub
                double smoothing = 0, const int32_t* lengths = nullptr) {
   const auto rows = static_cast<int64_t>(target.size());
   const int64_t size = static_cast<int64_t>(z.size()) / rows;
-  const entmax::Rows shape{rows, size, size, lengths};
+  const entmax_kernels::Rows shape{rows, size, size, lengths};
   Result<T> out{std::vector<T>(z.size()), std::vector<T>(target.size()), std::vector<T>(z.size()),
                 std::vector<double>(target.size())};
-  entmax::loss(shape, z.data(), target.data(), alpha, smoothing, out.p.data(), out.value.data(),
-               out.dalpha.data());
+  entmax_kernels::loss(shape, z.data(), target.data(), alpha, smoothing, out.p.data(),
+                       out.value.data(), out.dalpha.data());
   const std::vector<T> ones(target.size(), T(1));
-  entmax::loss_backward(shape, out.p.data(), target.data(), smoothing, ones.data(), out.dz.data());
+  entmax_kernels::loss_backward(shape, out.p.data(), target.data(), smoothing, ones.data(),
+                                out.dz.data());
   return out;
 }
 
@@ -73,7 +74,7 @@ TEST(EntmaxLossKernels, ProbabilitiesAreThoseOfForward) {
   const auto z = scores<float>(5 * 700);
   for (const double alpha : kAlphas) {
     std::vector<float> p(z.size());
-    entmax::forward({5, 700, 700}, z.data(), alpha, p.data());
+    entmax_kernels::forward({5, 700, 700}, z.data(), alpha, p.data());
     EXPECT_EQ(loss(z, {1, 2, 3, 4, 5}, alpha).p, p);
   }
 }

@@ -15,6 +15,16 @@ run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${SOURCE} -B ${WORK}/build -D CMAKE_BUIL
   -D CMAKE_CXX_COMPILER=${COMPILER} -D CMAKE_PREFIX_PATH=${WORK}/prefix ${flags})
 run(${CMAKE_COMMAND} --build ${WORK}/build)
 run(${WORK}/build/consumer)
+run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${SOURCE}/../../../examples -B ${WORK}/examples
+  -D CMAKE_BUILD_TYPE=Release -D CMAKE_CXX_COMPILER=${COMPILER}
+  -D CMAKE_PREFIX_PATH=${WORK}/prefix ${flags})
+run(${CMAKE_COMMAND} --build ${WORK}/examples)
+execute_process(COMMAND ${WORK}/examples/entmax_rows OUTPUT_VARIABLE rows
+  COMMAND_ERROR_IS_FATAL ANY)
+# Row 1 at α = 2, by hand: τ = (2 + 1.5 − 1) / 2.
+if(NOT rows MATCHES "alpha 2.0\n +0.7500 +0.2500 +0.0000 +0.0000\n")
+  message(FATAL_ERROR "entmax_rows printed:\n${rows}")
+endif()
 run(${WORK}/build/operators)
 run(${WORK}/prefix/bin/filigree --version)
 if(PYTHON AND NOT SANITIZE)

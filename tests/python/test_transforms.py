@@ -209,3 +209,29 @@ def test_support_size_on_request():
         P, support = function(X, dim=0, return_support_size=True)
         assert torch.equal(P, function(X, dim=0))
         assert torch.equal(support, (P > 0).sum(0, keepdim=True))
+
+
+def test_attention_weights_equal_their_parts():
+    scores = torch.randn(2, 3, 5, 5, dtype=torch.float64, requires_grad=True)
+    alpha = torch.tensor([1.0, 1.5, 1.8], dtype=torch.float64, requires_grad=True)
+    lengths = torch.tensor([5, 2])
+    seen = (torch.arange(5) < lengths[:, None])[:, None, None, :] & torch.ones(5, 5).tril().bool()
+    expected = filigree.entmax((0.5 * scores).masked_fill(~seen, -INF), alpha)
+    actual = filigree.attention_weights(scores, alpha, 0.5, lengths, causal=True)
+    assert close(actual, expected)
+    cotangent = torch.randn_like(scores)
+    for a, b in zip(
+        torch.autograd.grad(actual, (scores, alpha), cotangent),
+        torch.autograd.grad(expected, (scores, alpha), cotangent),
+    ):
+        assert close(a, b)
+
+
+def test_attention_weights_drop_the_asked_for_share_and_script():
+    scores = torch.zeros(4, 2, 50, 50)
+    scripted = torch.jit.script(filigree.attention_weights)
+    dropped = scripted(scores, 1.5, 1.0, None, False, 0.3, 7)
+    assert torch.equal(dropped, filigree.attention_weights(scores, dropout=0.3, seed=7))
+    assert not torch.equal(dropped, filigree.attention_weights(scores, dropout=0.3, seed=8))
+    assert abs((dropped == 0).double().mean() - 0.3) < 0.02
+    assert close(dropped[dropped > 0], torch.tensor(0.02 / 0.7), 1e-6)

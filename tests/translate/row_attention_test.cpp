@@ -49,7 +49,7 @@ TEST_P(RowAttentionTest, EqualsThePlainSum) {
         }
         p[j] = sum / std::sqrt(double(head_size));
       }
-      entmax::forward({1, lengths[r], lengths[r]}, p.data(), alpha[h], p.data());
+      entmax_kernels::forward({1, lengths[r], lengths[r]}, p.data(), alpha[h], p.data());
       for (int j = 0; j < 7; ++j) {
         EXPECT_NEAR(weights[(h * rows + r) * 7 + j], j < lengths[r] ? p[j] : 0, 1e-5);
       }

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "filigree/base/random.h"
-#include "filigree/entmax/kernels.h"
 #include "filigree/entmax/dropout.h"
+#include "filigree/entmax/kernels.h"
 
 namespace filigree::model {
 namespace {
@@ -64,7 +64,7 @@ std::vector<int32_t> causal_lengths(const AttentionInput<T>& in) {
   return lengths;
 }
 
-entmax::Rows rows_of(int64_t queries, int64_t keys, const std::vector<int32_t>& lengths) {
+entmax_kernels::Rows rows_of(int64_t queries, int64_t keys, const std::vector<int32_t>& lengths) {
   return {queries, keys, keys, lengths.empty() ? nullptr : lengths.data()};
 }
 
@@ -98,7 +98,7 @@ void attention_forward(const AttentionInput<T>& in, T* output, int64_t output_st
       gemm(CblasNoTrans, CblasTrans, b.query_length, b.key_length, in.head_size, scale_of(in),
            in.query + b.query_begin * in.query_stride + b.head_column, in.query_stride,
            in.key + b.key_begin * in.key_stride + b.head_column, in.key_stride, p, b.key_length);
-      entmax::forward(rows_of(b.query_length, b.key_length, lengths), p, in.alpha[h], p);
+      entmax_kernels::forward(rows_of(b.query_length, b.key_length, lengths), p, in.alpha[h], p);
       if (nonzero) nonzero[h] += std::count_if(p, p + b.size(), [](T w) { return w > 0; });
       const T* used = p;
       if (in.dropout > 0) {
@@ -149,8 +149,9 @@ void attention_backward(const AttentionInput<T>& in, const T* weights, const T* 
         dropout_add(gradient.data(), static_cast<const T*>(nullptr), gradient.data(), b.size(),
                     in.dropout, b.dropout_key);
       }
-      entmax::backward(rows_of(b.query_length, b.key_length, lengths), weights, gradient.data(),
-                       in.alpha[h], gradient.data(), alpha_gradient ? alpha_rows.data() : nullptr);
+      entmax_kernels::backward(rows_of(b.query_length, b.key_length, lengths), weights,
+                               gradient.data(), in.alpha[h], gradient.data(),
+                               alpha_gradient ? alpha_rows.data() : nullptr);
       if (alpha_gradient) {
         alpha_gradient[h] = std::accumulate(alpha_rows.begin(), alpha_rows.begin() + b.query_length,
                                             alpha_gradient[h]);

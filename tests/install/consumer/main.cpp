@@ -7,7 +7,7 @@
 int main() {
   const float scores[] = {1, 1, -5};
   float p[3];
-  filigree::entmax::forward({1, 3, 3}, scores, 1.5, p);
+  filigree::entmax_kernels::forward({1, 3, 3}, scores, 1.5, p);
   const bool sparse = p[0] == 0.5f && p[1] == 0.5f && p[2] == 0;
   const bool hundred = filigree::evaluate::corpus_bleu({"a b c d e"}, {{"a b c d e"}}).score > 99.9;
   try {
