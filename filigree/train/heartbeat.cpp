@@ -13,7 +13,7 @@ namespace {
 constexpr std::chrono::seconds kInterval{1};
 // How long a worker may be silent: long enough for a machine that is very busy, and well below the
 // minute within which a training should end. After a connection broke, seconds are enough.
-constexpr double kSilence = 40, kSilenceWhenSuspicious = 4;
+constexpr double kSilence = 30, kSilenceWhenSuspicious = 4;
 // When this process itself did not run for as long, it was suspended, and perhaps the others too.
 constexpr double kSuspended = 10;
 constexpr const char* kFailures = "failures";

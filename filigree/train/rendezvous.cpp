@@ -1,26 +1,46 @@
 #include "filigree/train/rendezvous.h"
 
-#include <arpa/inet.h>
-#include <netdb.h>
-#include <sys/socket.h>
 #include <torch/torch.h>
-#include <unistd.h>
 
 #include <chrono>
-#include <cstring>
-#include <memory>
 #include <thread>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <utility>
 
 #include "filigree/base/error.h"
+#include "filigree/base/log.h"
+#include "filigree/base/network.h"
 #include "filigree/base/progress.h"
 
 namespace filigree::train {
 namespace {
 
-constexpr std::chrono::minutes kPatience{5};
+// For all workers to be started.
+constexpr std::chrono::seconds kPatience{300};
+// After as long, what is waited for is worth a line.
+constexpr std::chrono::seconds kQuiet{10};
 constexpr std::chrono::milliseconds kBetweenLooks{20};
+
+// Until worker 0 listens, quietly.
+void wait_for_first(const WorkerPlace& place) {
+  require_host(place.address);
+  const double started = now_seconds();
+  bool told = false;
+  while (!accepts_connections(place.address, place.port)) {
+    const double waited = now_seconds() - started;
+    if (waited > kPatience.count()) {
+      throw Error(
+          "nobody listens at {}:{} (MASTER_ADDR, MASTER_PORT): does worker 0 run, and is the port "
+          "open?",
+          place.address, place.port);
+    }
+    if (waited > kQuiet.count() && !std::exchange(told, true)) {
+      spdlog::info("waiting for worker 0 at {}:{}", place.address, place.port);
+    }
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+}
 
 StorePointer open_store(const WorkerPlace& place, bool serve, uint16_t& port) {
   c10d::TCPStoreOptions options;
@@ -33,37 +53,11 @@ StorePointer open_store(const WorkerPlace& place, bool serve, uint16_t& port) {
     port = store->getPort();
     // A restarted training must not see what an earlier attempt left in an agent's store.
     return c10::make_intrusive<c10d::PrefixStore>(fmt::format("filigree/{}", place.attempt), store);
-  } catch (const std::exception&) {
-    if (serve) {
-      throw Error("worker 0 cannot listen on port {} (MASTER_PORT): is it in use?", place.port);
-    }
-    throw Error(
-        "cannot connect to worker 0 at {}:{} (MASTER_ADDR, MASTER_PORT): does it run, and is the "
-        "port open?",
-        place.address, place.port);
+  } catch (const std::exception& error) {
+    const std::string text = error.what();
+    throw Error("{}:{} (MASTER_ADDR, MASTER_PORT): {}", place.address, place.port,
+                text.substr(0, text.find('\n')));
   }
-}
-
-// The local end of the route to a host; nothing is sent. Empty when there is none.
-std::string local_end_of_route(const std::string& host, uint16_t port) {
-  addrinfo hints{}, *found = nullptr;
-  hints.ai_socktype = SOCK_DGRAM;
-  if (getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) return "";
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> all(found, freeaddrinfo);
-  for (const addrinfo* info = found; info; info = info->ai_next) {
-    const int descriptor = socket(info->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (descriptor < 0) continue;
-    sockaddr_storage address{};
-    socklen_t size = sizeof(address);
-    char text[NI_MAXHOST] = "";
-    const bool good = connect(descriptor, info->ai_addr, info->ai_addrlen) == 0 &&
-                      getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size) == 0 &&
-                      getnameinfo(reinterpret_cast<sockaddr*>(&address), size, text, sizeof(text),
-                                  nullptr, 0, NI_NUMERICHOST) == 0;
-    close(descriptor);
-    if (good) return text;
-  }
-  return "";
 }
 
 bool is_loopback(const std::string& address) {
@@ -76,6 +70,11 @@ std::string address_key(int rank) { return fmt::format("address/{}", rank); }
 
 Rendezvous::Rendezvous(const WorkerPlace& place) : place_(place) {
   const bool serve = place_.rank == 0 && !place_.agent_serves;
+  if (!serve) wait_for_first(place_);
+  if (serve && place_.port != 0 && !can_listen(place_.port)) {
+    throw Error("worker 0 cannot listen on port {} (MASTER_PORT): it is in use or reserved",
+                place_.port);
+  }
   store_ = open_store(place_, serve, place_.port);
   if (place_.rank > 0) {
     const std::string address = local_end_of_route(place_.address, place_.port);
@@ -90,12 +89,18 @@ StorePointer Rendezvous::connect() const {
 
 void Rendezvous::wait_for_all(const std::function<void()>& while_waiting) const {
   store_->add("joined", 1);
-  const double deadline = now_seconds() + std::chrono::duration<double>(kPatience).count();
+  const double started = now_seconds();
+  bool told = false;
   for (int64_t joined = 0; (joined = store_->add("joined", 0)) < place_.size;) {
     while_waiting();
-    if (now_seconds() > deadline) {
+    const double waited = now_seconds() - started;
+    if (waited > kPatience.count()) {
       throw Error("only {} of {} workers have come to {}:{} within {} minutes", joined, place_.size,
-                  place_.address, place_.port, kPatience.count());
+                  place_.address, place_.port, kPatience.count() / 60);
+    }
+    if (waited > kQuiet.count() && place_.rank == 0 && !std::exchange(told, true)) {
+      spdlog::info("{} of {} workers are at {}:{}; waiting for the others", joined, place_.size,
+                   place_.address, place_.port);
     }
     std::this_thread::sleep_for(kBetweenLooks);
   }

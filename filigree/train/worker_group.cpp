@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <future>
+#include <thread>
 
 // Debian's LibTorch does not say that it has Gloo, and its header is empty without this.
 #ifndef USE_C10D_GLOO
@@ -13,6 +15,7 @@
 #endif
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
+#include "filigree/base/progress.h"
 #include "filigree/train/heartbeat.h"
 #include "filigree/train/rendezvous.h"
 
@@ -27,6 +30,7 @@ using Gloo = c10d::ProcessGroupGloo;
 constexpr std::chrono::hours kNoLimit{24 * 365};
 // How often a worker that waits looks at the heartbeat.
 constexpr std::chrono::milliseconds kBetweenLooks{500};
+constexpr double kSecondsToConnect = 120;
 // Two sums at a time, so that one is on the wire while the other is added up.
 constexpr int kThreads = 2;
 
@@ -36,6 +40,8 @@ at::Tensor copy_of(const void* data, size_t size) {
   std::memcpy(bytes.data_ptr(), data, size);
   return bytes;
 }
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 c10::intrusive_ptr<Gloo> open_gloo(const Rendezvous& rendezvous) {
   const auto options = Gloo::Options::create(kNoLimit);
@@ -48,11 +54,40 @@ c10::intrusive_ptr<Gloo> open_gloo(const Rendezvous& rendezvous) {
                                    rendezvous.place().size, options);
 }
 
+// Connects to every other worker. A network that swallows what is sent would keep this waiting for
+// as long as a collective may take, so it runs in a thread that can be left behind.
+c10::intrusive_ptr<Gloo> connect(const Rendezvous& rendezvous, const Heartbeat& heartbeat) {
+  std::promise<c10::intrusive_ptr<Gloo>> promise;
+  auto connected = promise.get_future();
+  std::thread([rendezvous, promise = std::move(promise)]() mutable {
+    try {
+      promise.set_value(open_gloo(rendezvous));
+    } catch (...) {
+      promise.set_exception(std::current_exception());
+    }
+  }).detach();
+  const double deadline = now_seconds() + kSecondsToConnect;
+  try {
+    while (connected.wait_for(kBetweenLooks) != std::future_status::ready) {
+      if (const auto verdict = heartbeat.verdict()) throw WorkerLost("{}", *verdict);
+      if (now_seconds() > deadline) throw std::runtime_error("no answer");
+    }
+    return connected.get();
+  } catch (const WorkerLost&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw Error(
+        "worker {} cannot connect to all others ({}); are the machines' ports open to each other, "
+        "and is {} the right network (GLOO_SOCKET_IFNAME)?",
+        rendezvous.place().rank, first_line(error.what()), rendezvous.own_address());
+  }
+}
+
 }  // namespace
 
 struct WorkerGroup::Connection {
   explicit Connection(const Rendezvous& rendezvous)
-      : store(rendezvous.store()), gloo(open_gloo(rendezvous)), heartbeat(rendezvous) {}
+      : store(rendezvous.store()), heartbeat(rendezvous), gloo(connect(rendezvous, heartbeat)) {}
 
   // Waits for a collective in steps, since it may wait for a machine that is gone.
   void wait(const WorkPointer& work) {
@@ -73,8 +108,8 @@ struct WorkerGroup::Connection {
   }
 
   StorePointer store;
-  c10::intrusive_ptr<Gloo> gloo;
   Heartbeat heartbeat;
+  c10::intrusive_ptr<Gloo> gloo;
   std::vector<WorkPointer> sums;
   bool broken = false;
 };
@@ -86,12 +121,7 @@ WorkerGroup::WorkerGroup(const Rendezvous& rendezvous, const std::function<void(
       size_(rendezvous.place().size),
       local_size_(rendezvous.place().local_size) {
   rendezvous.wait_for_all(while_waiting);
-  try {
-    connection_ = std::make_unique<Connection>(rendezvous);
-  } catch (const std::exception& error) {
-    throw Error("the workers cannot connect to each other at {}: {}", rendezvous.own_address(),
-                error.what());
-  }
+  connection_ = std::make_unique<Connection>(rendezvous);
 }
 
 WorkerGroup::~WorkerGroup() {

@@ -102,7 +102,7 @@ TEST_F(Workers, LearnWhatAsManyThreadsOfOneProcessLearn) {
     const std::vector<double> expected = curve(folder_ / one), got = curve(folder_ / all);
     ASSERT_EQ(got.size(), expected.size());
     ASSERT_GT(got.size(), 10);
-    for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 1e-3 * expected[i]);
+    for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 1e-4 * expected[i]);
     EXPECT_EQ(run_filigree({"info", folder_ / all}).exit_code, 0);
   }
 }
