@@ -28,6 +28,8 @@ find_package(yaml-cpp REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(ICU REQUIRED COMPONENTS i18n uc data)
 find_package(CLI11 REQUIRED)
+# LibTorch's collectives on the CPU have Gloo's headers in theirs.
+find_path(FILIGREE_GLOO_HEADERS gloo/context.h REQUIRED)
 
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(sentencepiece REQUIRED IMPORTED_TARGET sentencepiece)

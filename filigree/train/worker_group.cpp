@@ -203,7 +203,7 @@ void WorkerGroup::leave() {
   if (!connection_) return;
   barrier();
   connection_->heartbeat.expect_departures();
-  // The one that serves the store leaves last.
+  // Nobody goes before all expect it.
   barrier();
 }
 
