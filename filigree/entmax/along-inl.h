@@ -1,4 +1,4 @@
-// One row along the lanes of a vector: for softmax, for long rows and for α > 2.
+// One row along the lanes of a vector: for softmax and for long rows.
 #if defined(FILIGREE_ENTMAX_ALONG_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FILIGREE_ENTMAX_ALONG_INL_H_
 #undef FILIGREE_ENTMAX_ALONG_INL_H_
@@ -8,6 +8,7 @@
 
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "filigree/entmax/solve-inl.h"
@@ -22,13 +23,13 @@ template <class D, class T = hn::TFromD<D>>
 HWY_INLINE RowResult SoftmaxAlong(D d, T scale, const T* z, size_t n, T* p) {
   const T max = MaxOrNan(d, z, n);
   if (!(std::abs(max) < kInfinity<T>)) return OddRow(z, n, max, p);
-  auto sum = hn::Zero(d);
-  simd::ForEachVector(d, n, [&](size_t i, size_t count) HWY_ATTR {
+  const auto sum = simd::SumInBlocks(d, n, [&](size_t i) HWY_ATTR {
+    const size_t count = std::min(hn::Lanes(d), n - i);
     const auto v = simd::Load(d, z + i, count, -kInfinity<T>);
     const auto t = hn::Mul(hn::Sub(v, hn::Set(d, max)), hn::Set(d, scale));
     const auto e = simd::Exp(d, t);
-    sum = hn::Add(sum, e);
     simd::Store(d, e, p + i, count);
+    return e;
   });
   const T total = simd::Sum(d, sum);
   const auto share = hn::Set(d, T(1) / total);
@@ -62,32 +63,11 @@ HWY_INLINE RowResult EntmaxAlong(D d, const Transform& transform, T scale, const
   const size_t end = (count + 2 * lanes - 1) / (2 * lanes) * (2 * lanes);
 
   Fetch fetch(z + n, next, p, n);
-  RowResult result;
-  if constexpr (Transform::kConvex) {
-    const auto sum_lanes = [d](hn::Vec<D> v) HWY_ATTR { return hn::SumOfLanes(d, v); };
-    const auto solution = ReplaceByP(d, transform, t, end, q, fetch, sum_lanes);
-    result = {transform.Tau(hn::GetLane(solution.theta), max * scale),
-              static_cast<int64_t>(hn::GetLane(solution.support))};
-  } else {
-    const double w = SolveSteep(d, transform, t, end, count, fetch);
-    result = {transform.Tau(w, max * scale), 0};
-    auto sum = hn::Zero(d);
-    for (size_t i = 0; i < end; i += lanes) {
-      hn::Vec<D> u, slope;
-      transform.Terms(d, hn::Load(d, t + i), hn::Set(d, w), u, slope);
-      const auto v = hn::Mul(slope, u);
-      sum = hn::Add(sum, v);
-      hn::Store(v, d, t + i);
-    }
-    const auto share = hn::Div(hn::Set(d, T(1)), hn::SumOfLanes(d, sum));
-    for (size_t i = 0; i < end; i += lanes) {
-      const auto v = hn::Mul(hn::Load(d, t + i), share);
-      result.support += static_cast<int64_t>(hn::CountTrue(d, hn::Gt(v, hn::Zero(d))));
-      hn::Store(v, d, t + i);
-    }
-  }
+  const auto sum_lanes = [d](hn::Vec<D> v) HWY_ATTR { return hn::SumOfLanes(d, v); };
+  const auto solution = ReplaceByP(d, transform, t, end, q, fetch, sum_lanes);
   Expand(d, t, keep, n, p);
-  return result;
+  return {transform.Tau(hn::GetLane(solution.theta), max * scale),
+          static_cast<int64_t>(hn::GetLane(solution.support))};
 }
 
 }  // namespace filigree::entmax_kernels::HWY_NAMESPACE

@@ -64,6 +64,7 @@ HWY_INLINE V AlphaWeight(D d, T epsilon, V p, V l, V s) {
 
 template <class T>
 struct SoftmaxSlope {
+  static constexpr bool kSteep = false;
   template <class D, class V>
   HWY_INLINE void operator()(D d, V p, V& s, V& l) const {
     s = p;
@@ -77,6 +78,7 @@ struct SoftmaxSlope {
 };
 template <class T>
 struct SparsemaxSlope {
+  static constexpr bool kSteep = false;
   template <class D, class V>
   HWY_INLINE void operator()(D d, V p, V& s, V& l) const {
     s = hn::IfThenElseZero(hn::Gt(p, hn::Zero(d)), hn::Set(d, T(1)));
@@ -89,6 +91,7 @@ struct SparsemaxSlope {
 };
 template <class T>
 struct Entmax15Slope {
+  static constexpr bool kSteep = false;
   template <class D, class V>
   HWY_INLINE void operator()(D d, V p, V& s, V& l) const {
     s = hn::Sqrt(p);
@@ -101,11 +104,12 @@ struct Entmax15Slope {
 };
 template <class T>
 struct AnySlope {
+  static constexpr bool kSteep = false;
   T epsilon;
   template <class D, class V>
   HWY_INLINE void operator()(D d, V p, V& s, V& l) const {
     // p^{−ε} of a tiny p is cut for α > 2, so that sums stay finite.
-    const V most = hn::Set(d, sizeof(T) == 4 ? T(126) : T(1000));
+    const V most = hn::Set(d, sizeof(T) == 4 ? T(100) : T(900));
     const V log = simd::Log2(d, p);
     const V growth = simd::Exp2(d, hn::Min(hn::Mul(hn::Set(d, -epsilon), log), most));
     s = hn::Mul(p, growth);
@@ -117,6 +121,29 @@ struct AnySlope {
   }
 };
 
+/// α > 2: s may grow without bounds as p goes to 0.
+template <class T>
+struct SteepSlope : AnySlope<T> {
+  static constexpr bool kSteep = true;
+  /// w less s / ε², which adds nothing to dα, as Σ s (dp − δ) = 0.
+  template <class D, class V>
+  HWY_INLINE V Weight(D d, V p, V l, V) const {
+    const T epsilon = this->epsilon;
+    const V x = hn::Mul(hn::Set(d, epsilon), l);
+    return hn::Mul(hn::NegMulSub(p, x, p), hn::Set(d, T(1) / (epsilon * epsilon)));
+  }
+};
+
+/// dp of the smallest p of the support; 0 if that is empty.
+template <class T>
+T CotangentOfSmallest(const T* p, const T* dp, size_t n) {
+  size_t smallest = n;
+  for (size_t i = 0; i < n; ++i) {
+    if (p[i] > 0 && (smallest == n || p[i] < p[smallest])) smallest = i;
+  }
+  return smallest < n ? dp[smallest] : T(0);
+}
+
 /// Returns Σ dp ∂p/∂α when asked for; dz is multiplied by `scale`. The scratch arrays have room for
 /// n entries and a vector.
 template <bool kWithAlpha, class Slope, class D, class T = hn::TFromD<D>>
@@ -124,6 +151,9 @@ HWY_INLINE double BackwardRow(D d, const Slope& slope, T scale, const T* p, cons
                               T* dz, T* HWY_RESTRICT slopes, T* HWY_RESTRICT cotangents,
                               T* HWY_RESTRICT weights) {
   const auto zero = hn::Zero(d);
+  // A constant added to dp changes no gradient. Where the smallest p has nearly all of Σ s, δ is
+  // close to its dp, and their difference would have few digits left.
+  const auto shift = hn::Set(d, Slope::kSteep ? CotangentOfSmallest(p, dp, n) : T(0));
   auto total = zero, product = zero, sum = zero;
   simd::ForEachVector(d, n, [&](size_t i, size_t count) HWY_ATTR {
     const auto v = simd::Load(d, p + i, count, T(0));
@@ -136,6 +166,7 @@ HWY_INLINE double BackwardRow(D d, const Slope& slope, T scale, const T* p, cons
       total = hn::Add(total, s);
       // dp is not looked at off the support: it may be anything there.
       g = hn::IfThenElseZero(support, simd::Load(d, dp + i, count, T(0)));
+      if constexpr (Slope::kSteep) g = hn::IfThenElseZero(support, hn::Sub(g, shift));
       product = hn::MulAdd(s, g, product);
       if constexpr (kWithAlpha) w = slope.Weight(d, v, l, s);
     }
@@ -187,8 +218,10 @@ void Backward(Rows shape, const T* p, const T* dp, double alpha, T* dz, double* 
     BackwardRows(Entmax15Slope<T>(), shape, p, dp, dz, dalpha);
   } else if (alpha == 2) {
     BackwardRows(SparsemaxSlope<T>(), shape, p, dp, dz, dalpha);
-  } else {
+  } else if (alpha < 2) {
     BackwardRows(AnySlope<T>{static_cast<T>(alpha - 1)}, shape, p, dp, dz, dalpha);
+  } else {
+    BackwardRows(SteepSlope<T>{{static_cast<T>(alpha - 1)}}, shape, p, dp, dz, dalpha);
   }
 }
 

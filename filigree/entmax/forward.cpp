@@ -12,6 +12,7 @@
 #include "filigree/entmax/along-inl.h"
 #include "filigree/entmax/kernels.h"
 #include "filigree/entmax/scratch.h"
+#include "filigree/entmax/steep-inl.h"
 #include "filigree/entmax/transforms-inl.h"
 #include "filigree/entmax/vectors-inl.h"
 
@@ -75,10 +76,8 @@ void EntmaxRows(const Transform& transform, Rows shape, const T* z, T* p, T* tau
                 int64_t* support) {
   const hn::ScalableTag<T> d;
   // The choice must not depend on the number of rows, so that a row always gives the same bits.
-  if constexpr (Transform::kConvex) {
-    if (shape.size <= kMostAcross) {
-      return AcrossRows<2>(d, transform, shape, z, p, tau, support);
-    }
+  if (shape.size <= kMostAcross) {
+    return AcrossRows<2>(d, transform, shape, z, p, tau, support);
   }
   const size_t size = static_cast<size_t>(shape.size);
   Scratch<T> t(AlongRoom(d, size)), q(AlongRoom(d, size));
@@ -89,25 +88,18 @@ void EntmaxRows(const Transform& transform, Rows shape, const T* z, T* p, T* tau
   });
 }
 
-inline void SteepRows(double alpha, Rows shape, const double* z, double* p, double* tau,
-                      int64_t* support) {
-  EntmaxRows(SteepAlpha(alpha), shape, z, p, tau, support);
-}
-
-/// In double: p^{1/ε} has an unbounded slope at the threshold, where float would lose most digits.
-inline void SteepRows(double alpha, Rows shape, const float* z, float* p, float* tau,
-                      int64_t* support) {
+template <class T>
+void SteepRows(double alpha, Rows shape, const T* z, T* p, T* tau, int64_t* support) {
   const hn::ScalableTag<double> d;
   const size_t size = static_cast<size_t>(shape.size);
-  Scratch<double> t(AlongRoom(d, size)), q(AlongRoom(d, size)), wide(size);
+  Scratch<double> wide(size), t(AlongRoom(d, size)), sorted(AlongRoom(d, size));
   Scratch<KeepBits> keep(VectorsFor(d, size));
-  const SteepAlpha transform(alpha);
-  EachRow(shape, z, p, tau, support, [&](const float* row, size_t n, float* out, size_t) HWY_ATTR {
+  EachRow(shape, z, p, tau, support, [&](const T* row, size_t n, T* out, size_t) HWY_ATTR {
     double* values = wide.data();
-    for (size_t i = 0; i < n; ++i) values[i] = row[i];
-    const RowResult result = EntmaxAlong(d, transform, shape.scale, values, n, 0, values, t.data(),
-                                         q.data(), keep.data());
-    for (size_t i = 0; i < n; ++i) out[i] = static_cast<float>(values[i]);
+    std::copy(row, row + n, values);
+    const RowResult result =
+        EntmaxSteep(d, alpha - 1, shape.scale, values, n, t.data(), sorted.data(), keep.data());
+    for (size_t i = 0; i < n; ++i) out[i] = static_cast<T>(values[i]);
     return result;
   });
 }

@@ -124,6 +124,10 @@ HWY_INLINE Theta<D> SolveConvex(D d, const Transform& transform, const T* HWY_RE
                                 T* HWY_RESTRICT slopes, Fetch& fetch, const Reduce& reduce) {
   using V = hn::Vec<D>;
   Theta<D> theta{Start(d, transform, t, n, fetch, reduce), hn::Zero(d), hn::Zero(d)};
+  const V last = hn::Set(d, transform.last_step()), least = hn::Set(d, transform.least_step());
+  const V patience = hn::Set(d, T(64));
+  V previous = hn::Zero(d);
+  auto active = hn::Eq(previous, previous);
   for (int i = 0; i < kMostSteps; ++i) {
     V f, s;
     SumTerms(d, t, n, fetch, f, s, [&](size_t at, V v, V& u, V& q) HWY_ATTR {
@@ -132,9 +136,14 @@ HWY_INLINE Theta<D> SolveConvex(D d, const Transform& transform, const T* HWY_RE
     });
     theta.slope = reduce(s);
     theta.step = transform.Step(d, reduce(f), theta.slope);
-    const auto active = hn::Gt(hn::Abs(theta.step), hn::Set(d, transform.last_step()));
-    if (hn::AllFalse(d, active)) break;
+    // A short step may be followed if it is much shorter than the one before. If not, entries are
+    // leaving the support with every step, and the next may be as long.
+    const V length = hn::Abs(theta.step);
+    const auto slow = hn::And(hn::Gt(length, least), hn::Gt(hn::Mul(length, patience), previous));
     // A row that has arrived stays where it is, so that it does not depend on its neighbours.
+    active = hn::And(active, hn::Or(hn::Gt(length, last), slow));
+    if (hn::AllFalse(d, active)) break;
+    previous = length;
     theta.before = hn::IfThenElse(active, hn::Add(theta.before, theta.step), theta.before);
   }
   return theta;
@@ -153,13 +162,12 @@ HWY_INLINE Solution<D> ReplaceByP(D d, const Transform& transform, T* HWY_RESTRI
   const size_t lanes = hn::Lanes(d);
   const auto one = hn::Set(d, T(1)), zero = hn::Zero(d);
   const Theta<D> theta = SolveConvex(d, transform, t, n, slopes, fetch, reduce);
-  auto sum = zero;
-  for (size_t i = 0; i < n; i += lanes) {
+  const auto sum = simd::SumInBlocks(d, n, [&](size_t i) HWY_ATTR {
     const auto p =
         transform.Follow(d, hn::Load(d, t + i), theta.before, theta.step, hn::Load(d, slopes + i));
-    sum = hn::Add(sum, p);
     hn::Store(p, d, t + i);
-  }
+    return p;
+  });
   // What the sum lacks to 1 is the error of θ, which is far below the step.
   const auto rest = hn::Div(hn::Sub(reduce(sum), one), theta.slope);
   auto support = zero;
@@ -170,38 +178,6 @@ HWY_INLINE Solution<D> ReplaceByP(D d, const Transform& transform, T* HWY_RESTRI
     hn::Store(p, d, t + i);
   }
   return {hn::Add(theta.before, hn::Add(theta.step, rest)), reduce(support)};
-}
-
-/// w for ε > 1, where the norm is concave as long as the support stays and rises steeply where an
-/// entry enters it: Newton within a bracket, and the bracket's geometric middle when Newton leaves
-/// it or is slow to shrink it. t as above, `count` of its entries are not −inf.
-template <class D>
-HWY_INLINE double SolveSteep(D d, const SteepAlpha& transform, const double* t, size_t n,
-                             size_t count, Fetch& fetch) {
-  using V = hn::Vec<D>;
-  constexpr double kSmallest = 1e-200;  // so that p^{1−ε} stays finite; only ties reach it
-  constexpr int kPatience = 3;          // steps that may pass before the bracket has to be halved
-  double low = std::max(kSmallest, std::pow(static_cast<double>(count), -transform.epsilon()));
-  double high = 1, w = low, width = high - low;
-  for (int i = 1; i <= kMostSteps && low < high; ++i) {
-    V f, s;
-    SumTerms(d, t, n, fetch, f, s,
-             [&](size_t, V v, V& u, V& q) HWY_ATTR { transform.Terms(d, v, hn::Set(d, w), u, q); });
-    f = hn::SumOfLanes(d, f);
-    s = hn::SumOfLanes(d, s);
-    (hn::GetLane(f) < 1 ? low : high) = w;
-    double next = w + hn::GetLane(transform.Step(d, f, s));
-    if (std::abs(next - w) <= 1e-16 * w) break;
-    bool slow = false;
-    if (i % kPatience == 0) {
-      slow = high - low > width / 2;
-      width = high - low;
-    }
-    if (!(next > low && next < high) || slow) next = std::sqrt(low) * std::sqrt(high);
-    if (next <= low || next >= high) break;
-    w = next;
-  }
-  return w;
 }
 
 }  // namespace filigree::entmax_kernels::HWY_NAMESPACE

@@ -1,5 +1,5 @@
-// What the solvers need to know of one transform, in a form that stays well behaved as α → 1: with
-// ε = α − 1 and scores t from which the row's maximum was subtracted,
+// What the solvers need to know of one transform with 1 < α ≤ 2, in a form that stays well behaved
+// as α → 1: with ε = α − 1 and scores t from which the row's maximum was subtracted,
 //
 //   p = u_+^{1/ε},   u = 1 + ε (t − θ),   Σp = 1,   0 ≤ θ ≤ (1 − n^{−ε}) / ε,
 //
@@ -7,12 +7,12 @@
 // τ = ε (θ + max) − 1.
 //
 // θ comes from Newton's method on the norm of the vector u, that is on (Σp)^ε = 1, which is convex
-// in θ for ε ≤ 1 and nearly straight: from the left it converges without overshooting, and for ε →
-// 0 in one step. With F = Σp and S = Σq, q = u_+^{1/ε − 1} = −dp/dθ, the step is F (1 − F^{−ε}) /
-// (ε S).
+// in θ and nearly straight: from the left it converges without overshooting, and for ε → 0 in one
+// step. With F = Σp and S = Σq, q = u_+^{1/ε − 1} = −dp/dθ, the step is F (1 − F^{−ε}) / (ε S).
 //
 // A transform has Terms, which gives u (finite) and q (0 off the support) at t, so that p = qu;
-// Step; Tau; and the largest step from whose start p may be followed to first order.
+// Step; Tau; the largest step from whose start p may be followed to first order; and one that is
+// too short to matter.
 #if defined(FILIGREE_ENTMAX_TRANSFORMS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FILIGREE_ENTMAX_TRANSFORMS_INL_H_
 #undef FILIGREE_ENTMAX_TRANSFORMS_INL_H_
@@ -25,6 +25,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "filigree/entmax/math-inl.h"
 
@@ -33,19 +34,23 @@ namespace filigree::entmax_kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 namespace simd = filigree::simd::HWY_NAMESPACE;
 
-/// What the transforms with ε ≤ 1 share.
+/// What the transforms share.
 template <class T>
 class Convex {
  public:
-  static constexpr bool kConvex = true;
   static constexpr bool kRough = false;
 
-  explicit Convex(double alpha) : epsilon_(static_cast<T>(alpha - 1)) {}
+  explicit Convex(double alpha)
+      : epsilon_(static_cast<T>(alpha - 1)),
+        least_step_(static_cast<T>(std::pow(std::numeric_limits<T>::epsilon(), alpha - 1))) {}
 
   T epsilon() const { return epsilon_; }
   double Tau(T theta, T max) const { return epsilon_ * (static_cast<double>(theta) + max) - 1; }
   /// The largest step after which p may follow θ.
   T last_step() const { return sizeof(T) == 4 ? T(1e-5) : T(1e-11); }
+  /// A step that changes p by no more than rounding does, even that of an entry which leaves the
+  /// support.
+  T least_step() const { return least_step_; }
 
   /// p at θ + step, to first order in the step, where q belongs to θ.
   template <class D, class V = hn::Vec<D>>
@@ -60,7 +65,7 @@ class Convex {
     return hn::Max(u, hn::Zero(d));
   }
 
-  T epsilon_;
+  T epsilon_, least_step_;
 };
 
 /// 1 < α ≤ 2.
@@ -218,8 +223,8 @@ class Sparsemax : public Convex<T> {
  public:
   Sparsemax() : Convex<T>(2) {}
 
-  /// Only the support can change from here on.
-  T last_step() const { return sizeof(T) == 4 ? T(1e-6) : T(1e-14); }
+  /// Only the support can change from here on, and that of the entries within a step.
+  T last_step() const { return sizeof(T) == 4 ? T(1.2e-7) : T(1e-14); }
 
   template <class D, class V = hn::Vec<D>>
   HWY_INLINE void Terms(D d, V t, V theta, V& u, V& q) const {
@@ -232,36 +237,6 @@ class Sparsemax : public Convex<T> {
   HWY_INLINE V Step(D d, V f, V s) const {
     return hn::Div(hn::Sub(f, hn::Set(d, T(1))), s);
   }
-};
-
-/// α > 2. Near the threshold p is steep, so the unknown is w = 1 − εθ, the value of u at the
-/// maximum, which keeps its digits however small it gets: u = w + εt, n^{−ε} ≤ w ≤ 1.
-class SteepAlpha {
- public:
-  static constexpr bool kConvex = false;
-
-  explicit SteepAlpha(double alpha) : epsilon_(alpha - 1), exponent_((2 - alpha) / (alpha - 1)) {}
-
-  double epsilon() const { return epsilon_; }
-  double Tau(double w, double max) const { return epsilon_ * max - w; }
-
-  template <class D, class V = hn::Vec<D>>
-  HWY_INLINE void Terms(D d, V t, V w, V& u, V& q) const {
-    u = hn::MulAdd(hn::Set(d, epsilon_), t, w);
-    const auto support = hn::Gt(u, hn::Zero(d));
-    u = hn::IfThenElse(support, u, hn::Set(d, 1.0));
-    q = hn::IfThenElseZero(support, simd::Exp(d, hn::Mul(hn::Set(d, exponent_), simd::Log(d, u))));
-  }
-
-  /// The step of w, which falls where θ grows.
-  template <class D, class V = hn::Vec<D>>
-  HWY_INLINE V Step(D d, V f, V s) const {
-    const V change = simd::OneMinusExpNeg(d, hn::Mul(hn::Set(d, epsilon_), simd::Log(d, f)));
-    return hn::Neg(hn::Div(hn::Mul(f, change), s));
-  }
-
- private:
-  double epsilon_, exponent_;
 };
 
 }  // namespace filigree::entmax_kernels::HWY_NAMESPACE

@@ -54,6 +54,21 @@ HWY_INLINE void ForEachVector(D d, size_t n, Body&& body) {
   if (i < n) body(i, n - i);
 }
 
+/// Σ terms(i) over whole vectors i, i + lanes, … from 0 up to n. In blocks, because rounding errors
+/// grow with the number of additions in a row.
+template <class D, class Terms>
+HWY_INLINE hn::Vec<D> SumInBlocks(D d, size_t n, Terms&& terms) {
+  const size_t lanes = hn::Lanes(d);
+  auto sum = hn::Zero(d);
+  for (size_t i = 0; i < n;) {
+    const size_t end = HWY_MIN(n, i + 32 * lanes);
+    auto block = hn::Zero(d);
+    for (; i < end; i += lanes) block = hn::Add(block, terms(i));
+    sum = hn::Add(sum, block);
+  }
+  return sum;
+}
+
 /// Zeros from `begin` up to `end`.
 template <class T>
 HWY_INLINE void FillZero(T* begin, T* end) {

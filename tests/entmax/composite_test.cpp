@@ -221,11 +221,13 @@ TEST(EntmaxCompositeLargeAlpha, MeetsTheDefinition) {
   for (const double alpha : {6.0, 30.0, 100.0}) {
     for (const double deviation : {1e-4, 0.01, 1.0}) {
       const at::Tensor z = normal({20, 50}, 5) * deviation;
-      const at::Tensor p = std::get<0>(forward_composite(z, scalar(alpha), -1));
-      const at::Tensor power = p.pow(alpha - 1), gap = (alpha - 1) * (z - z.amax(-1, true));
-      const at::Tensor excess = power - power.amax(-1, true) - gap;
-      expect_close(p.sum(-1), at::ones({20}, at::kDouble), 1e-12);
-      EXPECT_LE(at::where(p > 0, excess.abs(), -excess).max().item<double>(), 1e-12);
+      for (const auto& forward : {forward_composite, forward_cpu}) {
+        const at::Tensor p = std::get<0>(forward(z, scalar(alpha), -1));
+        const at::Tensor power = p.pow(alpha - 1), gap = (alpha - 1) * (z - z.amax(-1, true));
+        const at::Tensor excess = power - power.amax(-1, true) - gap;
+        expect_close(p.sum(-1), at::ones({20}, at::kDouble), 1e-12);
+        EXPECT_LE(at::where(p > 0, excess.abs(), -excess).max().item<double>(), 1e-12);
+      }
       expect_close(
           std::get<0>(forward_composite(z.to(at::kFloat), scalar(alpha), -1)),
           std::get<0>(forward_composite(z.to(at::kFloat).to(at::kDouble), scalar(alpha), -1))
@@ -234,6 +236,29 @@ TEST(EntmaxCompositeLargeAlpha, MeetsTheDefinition) {
     }
     expect_close(std::get<0>(forward_composite(at::ones({300}), scalar(alpha), -1)),
                  at::full({300}, 1 / 300.0), 1e-6);
+  }
+}
+
+TEST(EntmaxCompositeLargeAlpha, AgreesWithTheKernels) {
+  for (const double alpha : {2.1, 2.5, 4.0, 8.0, 30.0, 100.0}) {
+    for (const int64_t n : {1, 2, 3, 7, 16, 31, 64, 150, 300}) {
+      for (const double deviation : {0.01, 0.1, 1.0, 30.0}) {
+        SCOPED_TRACE("alpha " + std::to_string(alpha) + " n " + std::to_string(n) + " deviation " +
+                     std::to_string(deviation));
+        const at::Tensor plain = normal({4, n}, n), gaps = (plain > 0.5).to(at::kDouble);
+        const at::Tensor ties = at::round(plain * 4) / 4;
+        const at::Tensor z = (at::cat({plain, ties, gaps, gaps + 0.001 * plain}) * deviation)
+                                 .to(at::kFloat)
+                                 .to(at::kDouble);
+        const auto [p, tau, support] = forward_composite(z, scalar(alpha), -1);
+        const auto [actual, actual_tau, actual_support] = forward_cpu(z, scalar(alpha), -1);
+        expect_close(actual, p, 1e-12, "p");
+        expect_close(actual_tau, tau, 1e-12, "tau");
+        EXPECT_TRUE(at::equal(actual_support, support));
+        expect_close(std::get<0>(forward_cpu(z.to(at::kFloat), scalar(alpha), -1)),
+                     p.to(at::kFloat), 1e-7, "p in float");
+      }
+    }
   }
 }
 
