@@ -134,7 +134,7 @@ def plot(options, torch, filigree):
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    alphas = [1.0, 1.02] + [1 + i / 20 for i in range(1, 21)] + [2.25, 2.5, 3.0]
+    alphas = [1.0, 1.02] + [1 + i / 20 for i in range(1, 21)]
     figure, axes = pyplot.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
     for axis, deviation in zip(axes, (1.0, 4.0)):
         for length, marker in ((20, "o"), (64, "s"), (256, "^"), (1024, "D"), (32000, "v")):
