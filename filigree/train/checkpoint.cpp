@@ -22,7 +22,6 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kPrefix = "step_";
 constexpr const char* kUnfinished = ".tmp";
 constexpr const char* kOptimizerFile = "optimizer.safetensors";
-constexpr const char* kProgressFile = "trainer.json";
 constexpr const char* kHashedFiles[] = {model::kWeightsFile, kOptimizerFile};
 
 // One list of fields for writing and reading; `field(name, value)` sees each.
@@ -72,7 +71,8 @@ Json read_whole_json(const fs::path& file) {
   return json;
 }
 
-// Throws Error when a file of the checkpoint is missing or not what was written.
+}  // namespace
+
 Progress read_progress(const fs::path& place) {
   const fs::path file = place / kProgressFile;
   const Json json = read_whole_json(file);
@@ -95,6 +95,19 @@ int64_t step_of(const fs::path& place) {
   return std::atoll(place.filename().c_str() + std::string_view(kPrefix).size());
 }
 
+std::vector<fs::path> checkpoints(const fs::path& directory) {
+  std::vector<fs::path> found;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(directory, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(kPrefix) && !name.ends_with(kUnfinished)) found.push_back(entry.path());
+  }
+  std::sort(found.rbegin(), found.rend());
+  return found;
+}
+
+namespace {
+
 fs::path place_of(const fs::path& directory, int64_t step) {
   return directory / fmt::format("{}{:09}", kPrefix, step);
 }
@@ -106,18 +119,6 @@ void discard(const fs::path& place) {
   fs::remove_all(unfinished, ignored);
   fs::rename(place, unfinished, ignored);
   fs::remove_all(unfinished, ignored);
-}
-
-// The checkpoints, newest first.
-std::vector<fs::path> checkpoints(const fs::path& directory) {
-  std::vector<fs::path> found;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(directory, ignored)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with(kPrefix) && !name.ends_with(kUnfinished)) found.push_back(entry.path());
-  }
-  std::sort(found.rbegin(), found.rend());
-  return found;
 }
 
 void write_optimizer(const fs::path& file, const OptimizerState& state) {

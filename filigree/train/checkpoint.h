@@ -6,11 +6,14 @@
 #include <filesystem>
 #include <limits>
 #include <optional>
+#include <vector>
 
 #include "filigree/model/transformer.h"
 #include "filigree/train/optimizer.h"
 
 namespace filigree::train {
+
+inline constexpr const char* kProgressFile = "trainer.json";
 
 /// Sums over the updates since the last report.
 struct Recent {
@@ -63,6 +66,16 @@ void update_checkpoint(const std::filesystem::path& directory, const Progress& p
 std::optional<Progress> load_newest_checkpoint(
     const std::filesystem::path& directory, const model::Transformer& model,
     OptimizerState& optimizer, int64_t before = std::numeric_limits<int64_t>::max());
+
+/// The checkpoints in the directory, newest first.
+std::vector<std::filesystem::path> checkpoints(const std::filesystem::path& directory);
+
+/// The step that a checkpoint's name says.
+int64_t step_of(const std::filesystem::path& checkpoint);
+
+/// What a checkpoint's trainer.json says. Throws Error when a file of the checkpoint is missing or
+/// not what was written.
+Progress read_progress(const std::filesystem::path& checkpoint);
 
 /// Removes the checkpoints of step `first` and later.
 void remove_checkpoints_from(const std::filesystem::path& directory, int64_t first);

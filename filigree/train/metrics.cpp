@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "filigree/base/files.h"
@@ -35,6 +36,30 @@ Json by_layer_and_head(const model::ModelConfig& config, model::AttentionBlock b
 
 const char* perplexity_name(const model::ModelConfig& config) {
   return config.output_alpha == 1 ? "perplexity" : "epsilon_perplexity";
+}
+
+std::vector<ValidationReport> read_validations(const std::filesystem::path& file) {
+  const auto number = [](const Json& json, const char* key) -> std::optional<double> {
+    const auto found = json.find(key);
+    if (found == json.end() || !found->is_number()) return std::nullopt;
+    return found->get<double>();
+  };
+  constexpr double kNotFinite = std::numeric_limits<double>::quiet_NaN();
+  std::vector<ValidationReport> reports;
+  for (const std::string& line : read_lines(file)) {
+    const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object() || json.value("type", Json()) != "validation") continue;
+    ValidationReport r;
+    r.step = static_cast<int64_t>(number(json, "step").value_or(0));
+    r.epoch = number(json, "epoch").value_or(0);
+    r.loss = number(json, "loss").value_or(kNotFinite);
+    r.perplexity = number(json, "perplexity")
+                       .value_or(number(json, "epsilon_perplexity").value_or(kNotFinite));
+    r.bleu = number(json, "bleu");
+    r.chrf = number(json, "chrf");
+    reports.push_back(r);
+  }
+  return reports;
 }
 
 MetricsFile::MetricsFile(std::filesystem::path path, int64_t step) : path_(std::move(path)) {

@@ -4,10 +4,13 @@
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <vector>
 
 #include "filigree/model/transformer.h"
 
 namespace filigree::train {
+
+inline constexpr const char* kMetricsFile = "metrics.jsonl";
 
 /// The mean over the updates since the last report.
 struct TrainingReport {
@@ -30,6 +33,10 @@ struct ValidationReport {
 
 /// What to call the perplexity of a model: "perplexity" or "epsilon_perplexity".
 const char* perplexity_name(const model::ModelConfig& config);
+
+/// The validations in a metrics.jsonl, in order; a loss that was not finite is NaN. A line that was
+/// cut short is passed over. Throws Error when the file cannot be read.
+std::vector<ValidationReport> read_validations(const std::filesystem::path& file);
 
 class MetricsFile {
  public:

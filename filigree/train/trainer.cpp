@@ -340,7 +340,7 @@ void Trainer::skip_update() {
   if (progress_.bad_steps < options_.max_bad_steps) return;
   if (group_.is_first()) {
     progress_ = roll_back(options_, progress_, *model_, optimizer_);
-    metrics_.emplace(options_.model / "metrics.jsonl", progress_.step);
+    metrics_.emplace(options_.model / kMetricsFile, progress_.step);
   }
   share_state();
   saved_step_ = progress_.step;
@@ -444,7 +444,7 @@ TrainResult Trainer::run() {
   if (options_.dry_run) return {progress_.step, progress_.best_score, progress_.best_step};
   const SignalGuard signals;
   if (group_.is_first()) {
-    metrics_.emplace(options_.model / "metrics.jsonl", progress_.step);
+    metrics_.emplace(options_.model / kMetricsFile, progress_.step);
     bar_.emplace(total_steps_, progress_.step);
   }
   if (validation_is_due()) validate_now();
