@@ -202,15 +202,21 @@ HWY_INLINE hn::Vec<D> Exp2(D d, hn::Vec<D> y) {
   }
 }
 
+/// Powers below 2 to this are 0 in float: (1 + x) times a smaller one could be subnormal, and
+/// arithmetic with subnormal numbers takes a hundred times as long.
+inline constexpr float kLowestPower = -100;
+
 /// (1 + x)^exponent for −1 ≤ x ≤ 1 and an exponent ≥ 0, also for tiny x and huge exponents. In
-/// float: relative error below 2e-7 (1 + |log of the result|); in place of a subnormal number, and
-/// of 0, it may be something below 2e-38 or below 2^(−126 exponent).
+/// float: relative error below 2e-7 (1 + |log of the result|); 0 below 2^kLowestPower; at x = −1
+/// something below 2^(−126 exponent).
 template <class D>
 HWY_INLINE hn::Vec<D> PowerOnePlus(D d, hn::Vec<D> x, hn::Vec<D> exponent) {
   if constexpr (kIsFloat<D>) {
     const auto parts = SplitOnePlus(d, x);
     const auto log = Log2OfParts(d, parts.k, parts.f);
-    return Exp2(d, hn::Max(hn::Mul(exponent, log), hn::Set(d, -126.0f)));
+    const auto lowest = hn::Set(d, kLowestPower);
+    const auto y = hn::Mul(exponent, log);
+    return hn::IfThenElseZero(hn::Gt(y, lowest), Exp2(d, hn::Max(y, lowest)));
   } else {
     return hn::Exp(d, hn::Max(hn::Mul(exponent, hn::Log1p(d, x)), hn::Set(d, -1001.0)));
   }

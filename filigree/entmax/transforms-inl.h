@@ -110,7 +110,7 @@ class AnyAlpha : public Convex<T> {
 
   template <int kSquarings, class D, class V = hn::Vec<D>>
   HWY_INLINE void RoughTerms(D d, V t, V top, V& u, V& q) const {
-    u = hn::Max(hn::MulAdd(hn::Set(d, epsilon_), t, top), hn::Zero(d));
+    u = hn::Max(hn::MulAdd(hn::Set(d, epsilon_), t, top), hn::Set(d, rough_floor_));
     V v = u, rest = u;  // v / u · u, so that q = v^{1+ρ} / u
     for (int i = 0; i < kSquarings; ++i) {
       if (i > 0) rest = hn::Mul(rest, v);
@@ -153,6 +153,7 @@ class AnyAlpha : public Convex<T> {
     return static_cast<T>(std::cbrt(std::min(1e-7, 1.2e-7 * u * u / epsilon) / share));
   }
 
+  static constexpr double kRoughZero = sizeof(T) == 4 ? 100 : 600;
   static constexpr int kRoughTerms = 7;
   static constexpr double kLeastRough = 1.0 / 31;  // below, two exact steps from 0 are near enough
 
@@ -162,6 +163,9 @@ class AnyAlpha : public Convex<T> {
   void FitRough(double power) {
     squarings_ = std::ilogb(power);
     rough_steps_ = power >= 4 ? 2 : 3;
+    // As good as 0, and no power of it is subnormal.
+    rough_floor_ =
+        squarings_ > 0 ? static_cast<T>(std::exp2(-std::ldexp(kRoughZero, -squarings_))) : T(0);
     const double rho = std::ldexp(power, -squarings_) - 1;
     const double weight = squarings_ > 0 ? 0.5 : 1;
     const RoughFactors& factors = squarings_ > 0 ? kHalfWeight : kWholeWeight;
@@ -195,7 +199,7 @@ class AnyAlpha : public Convex<T> {
 
   using Convex<T>::epsilon_;
   T inverse_, exponent_, last_step_;
-  T rough_[kRoughTerms] = {};
+  T rough_[kRoughTerms] = {}, rough_floor_ = 0;
   int squarings_ = -1, rough_steps_ = 0;
 };
 
