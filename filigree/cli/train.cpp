@@ -251,6 +251,8 @@ void add_progress_options(Command& command, Arguments& a) {
                           "Of the validation's translations, and the model's default"),
            1);
   command.option("--length-penalty", o.length_penalty, "Likewise");
+  command.flag("--tensorboard", o.tensorboard,
+               "Also write the reports for TensorBoard, into the model directory");
   command.flag("--dry-run", o.dry_run, "Print the summary and its warnings, and stop there");
   command.flag("--no-valid-translations", a.no_valid_translations,
                "Validate by loss alone; needs --stopping-metric loss");

@@ -74,6 +74,7 @@ struct TrainOptions {
   int beam_size = 5;           ///< for BLEU and chrF of the validation set
   double length_penalty = 1;
   bool translate_valid_set = true;  ///< without it there is no BLEU and no chrF
+  bool tensorboard = false;         ///< also write event files for TensorBoard
 
   uint64_t seed = 1;
   int threads = 0;       ///< 0: all usable cores

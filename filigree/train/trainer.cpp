@@ -23,6 +23,7 @@
 #include "filigree/train/optimizer.h"
 #include "filigree/train/schedule.h"
 #include "filigree/train/summary.h"
+#include "filigree/train/tensorboard.h"
 #include "filigree/train/validation.h"
 #include "filigree/translate/generation_config.h"
 
@@ -64,6 +65,7 @@ class Trainer {
   std::vector<text::ParallelCorpus> next_batches();
   model::LossSums compute(std::span<const text::ParallelCorpus> batches);
   void skip_update();
+  void open_metrics();
   void report();
   void validate_now();
   void save();
@@ -95,6 +97,7 @@ class Trainer {
   Progress progress_;
   // Of the first worker.
   std::optional<MetricsFile> metrics_;
+  std::optional<TensorBoard> tensorboard_;
   std::optional<ProgressBar> bar_;
 
   int64_t total_steps_ = 0;  ///< 0 when only the validation set will tell
@@ -340,12 +343,17 @@ void Trainer::skip_update() {
   if (progress_.bad_steps < options_.max_bad_steps) return;
   if (group_.is_first()) {
     progress_ = roll_back(options_, progress_, *model_, optimizer_);
-    metrics_.emplace(options_.model / kMetricsFile, progress_.step);
+    open_metrics();
   }
   share_state();
   saved_step_ = progress_.step;
   spdlog::warn("going back to step {} with the learning rate times {}", progress_.step,
                progress_.rate_factor);
+}
+
+void Trainer::open_metrics() {
+  metrics_.emplace(options_.model / kMetricsFile, progress_.step);
+  if (options_.tensorboard) tensorboard_.emplace(options_.model, progress_.step);
 }
 
 void Trainer::report() {
@@ -358,6 +366,7 @@ void Trainer::report() {
                          recent.gradient_norms / static_cast<double>(recent.steps),
                          static_cast<double>(recent.tokens) / recent.seconds};
   if (metrics_) metrics_->write(r);
+  if (tensorboard_) tensorboard_->write(r);
   clear_bar();
   const double seconds_per_step = recent.seconds / static_cast<double>(recent.steps);
   spdlog::info(
@@ -380,6 +389,7 @@ void Trainer::validate_now() {
   r.step = progress_.step;
   r.epoch = epoch();
   if (metrics_) metrics_->write(r, model, validation.attention);
+  if (tensorboard_) tensorboard_->write(r, model, validation.attention);
 
   const double score = stopping_score(r, options_.stopping_metric);
   const bool better =
@@ -444,7 +454,7 @@ TrainResult Trainer::run() {
   if (options_.dry_run) return {progress_.step, progress_.best_score, progress_.best_step};
   const SignalGuard signals;
   if (group_.is_first()) {
-    metrics_.emplace(options_.model / kMetricsFile, progress_.step);
+    open_metrics();
     bar_.emplace(total_steps_, progress_.step);
   }
   if (validation_is_due()) validate_now();
