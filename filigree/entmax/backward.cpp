@@ -60,6 +60,12 @@ HWY_INLINE V AlphaWeight(D d, T epsilon, V p, V l, V s) {
   return hn::IfThenElse(hn::Gt(x, hn::Set(d, kSeriesEnd<T>)), far, near);
 }
 
+/// −log p from log₂ p.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V MinusLog(D d, V log2) {
+  return hn::Mul(log2, hn::Set(d, hn::TFromD<D>(-0.6931471805599453)));
+}
+
 // s and l of a vector of p for each kind of transform. s is 0 where p is; l is finite.
 
 template <class T>
@@ -68,7 +74,7 @@ struct SoftmaxSlope {
   template <class D, class V>
   HWY_INLINE void operator()(D d, V p, V& s, V& l) const {
     s = p;
-    l = hn::Mul(simd::Log2(d, p), hn::Set(d, T(-0.6931471805599453)));
+    l = MinusLog(d, simd::Log2(d, p));
   }
   /// φ(0) = ½.
   template <class D, class V>
@@ -82,7 +88,7 @@ struct SparsemaxSlope {
   template <class D, class V>
   HWY_INLINE void operator()(D d, V p, V& s, V& l) const {
     s = hn::IfThenElseZero(hn::Gt(p, hn::Zero(d)), hn::Set(d, T(1)));
-    l = hn::Mul(simd::Log2(d, p), hn::Set(d, T(-0.6931471805599453)));
+    l = MinusLog(d, simd::Log2(d, p));
   }
   template <class D, class V>
   HWY_INLINE V Weight(D d, V p, V l, V s) const {
@@ -95,7 +101,7 @@ struct Entmax15Slope {
   template <class D, class V>
   HWY_INLINE void operator()(D d, V p, V& s, V& l) const {
     s = hn::Sqrt(p);
-    l = hn::Mul(simd::Log2(d, p), hn::Set(d, T(-0.6931471805599453)));
+    l = MinusLog(d, simd::Log2(d, p));
   }
   template <class D, class V>
   HWY_INLINE V Weight(D d, V p, V l, V s) const {
@@ -113,7 +119,7 @@ struct AnySlope {
     const V log = simd::Log2(d, p);
     const V growth = simd::Exp2(d, hn::Min(hn::Mul(hn::Set(d, -epsilon), log), most));
     s = hn::Mul(p, growth);
-    l = hn::Mul(log, hn::Set(d, T(-0.6931471805599453)));
+    l = MinusLog(d, log);
   }
   template <class D, class V>
   HWY_INLINE V Weight(D d, V p, V l, V s) const {

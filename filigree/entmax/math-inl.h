@@ -80,6 +80,16 @@ struct OnePlusParts {
   hn::Vec<D> f;
 };
 
+/// x = 2ᵏ (1 + f) with 1 + f in [√½, √2], from the bits of x.
+template <class D>
+HWY_INLINE OnePlusParts<D> Split(D d, hn::Vec<D> x) {
+  const hn::RebindToSigned<D> di;
+  const auto bits = hn::BitCast(di, x);
+  const auto k = Exponent(bits);
+  const auto mantissa = hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<23>(k)));
+  return {k, hn::Sub(mantissa, hn::Set(d, 1.0f))};
+}
+
 /// 1 + x = 2ᵏ (1 + f) with 1 + f in [√½, √2]; f comes from x itself, so that no digit of a small x
 /// is lost.
 template <class D>
@@ -107,11 +117,8 @@ HWY_INLINE hn::Vec<D> Log1p(D d, hn::Vec<D> x) {
 template <class D>
 HWY_INLINE hn::Vec<D> Log(D d, hn::Vec<D> x) {
   if constexpr (kIsFloat<D>) {
-    const hn::RebindToSigned<D> di;
-    const auto bits = hn::BitCast(di, x);
-    const auto k = Exponent(bits);
-    const auto mantissa = hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<23>(k)));
-    return LogOfParts(d, k, hn::Sub(mantissa, hn::Set(d, 1.0f)));
+    const auto parts = Split(d, x);
+    return LogOfParts(d, parts.k, parts.f);
   } else {
     return hn::Log(d, x);
   }
@@ -148,7 +155,7 @@ HWY_INLINE hn::Vec<D> OneMinusExpNeg(D d, hn::Vec<D> x) {
   }
 }
 
-/// k + log₂(1 + f), for the parts of SplitOnePlus and of Log2.
+/// k + log₂(1 + f), for the parts of SplitOnePlus and of Split.
 template <class D, class VI>
 HWY_INLINE hn::Vec<D> Log2OfParts(D d, VI k, hn::Vec<D> f) {
   // log₂(1 + f) / f by interpolation at Chebyshev nodes.
@@ -168,11 +175,8 @@ HWY_INLINE hn::Vec<D> Log2OfParts(D d, VI k, hn::Vec<D> f) {
 template <class D>
 HWY_INLINE hn::Vec<D> Log2(D d, hn::Vec<D> x) {
   if constexpr (kIsFloat<D>) {
-    const hn::RebindToSigned<D> di;
-    const auto bits = hn::BitCast(di, x);
-    const auto k = Exponent(bits);
-    const auto mantissa = hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<23>(k)));
-    return Log2OfParts(d, k, hn::Sub(mantissa, hn::Set(d, 1.0f)));
+    const auto parts = Split(d, x);
+    return Log2OfParts(d, parts.k, parts.f);
   } else {
     return hn::Mul(hn::Log(d, hn::Max(x, hn::Set(d, 2.3e-308))), hn::Set(d, 1.4426950408889634));
   }
