@@ -34,32 +34,28 @@ void TopCandidates::offer(const Candidate& candidate) {
   std::push_heap(heap_.begin(), heap_.end(), better);
 }
 
-bool TopCandidates::offer_row(int row, double log_probability, const float* values, int size) {
+void TopCandidates::offer_row(int row, double log_probability, StepScores& scores, int scores_row) {
+  const double base = log_probability - scores.log_normaliser(scores_row);
+  const float* const values = scores.values(scores_row);
+  const float* const maxima = scores.block_maxima(scores_row);
   // The least value that may pass, rounded down: offer() decides, in double precision. A finite
   // one, so that probabilities of zero never do.
   const auto bar_now = [&] {
-    const auto bar = static_cast<float>(worst_kept() - log_probability);
+    const auto bar = static_cast<float>(worst_kept() - base);
     return std::max(std::nextafter(bar, kMinusInfinity), std::numeric_limits<float>::lowest());
   };
   float bar = bar_now();
-  bool numbers = true;
-  // Few values pass, so blocks without one are skipped by a loop that vectorises.
-  constexpr int kBlock = 64;
-  for (int begin = 0; begin < size; begin += kBlock) {
-    const int end = std::min(begin + kBlock, size);
-    int passing = 0, not_numbers = 0;
+  for (int block = 0; block < scores.blocks(); ++block) {
+    if (maxima[block] < bar) continue;
+    const int begin = block * StepScores::kBlock;
+    const int end = std::min(begin + StepScores::kBlock, scores.vocabulary());
     for (int token = begin; token < end; ++token) {
-      passing |= values[token] >= bar;
-      not_numbers |= values[token] != values[token];
-    }
-    numbers &= !not_numbers;
-    if (!passing) continue;
-    for (int token = begin; token < end; ++token) {
-      if (values[token] >= bar) offer({log_probability + values[token], row, token});
+      if (values[token] >= bar) {
+        offer({log_probability + scores.log_probability(scores_row, token), row, token});
+      }
     }
     bar = bar_now();
   }
-  return numbers;
 }
 
 std::vector<Candidate> TopCandidates::take() {

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "filigree/translate/step_function.h"
+
 namespace filigree::translate {
 
 /// A continuation of a live hypothesis.
@@ -19,9 +21,9 @@ class TopCandidates {
  public:
   explicit TopCandidates(int capacity) : capacity_(capacity) { heap_.reserve(capacity); }
 
-  /// Offers log_probability + values[token] for every token below `size`, in one pass. Sums of −inf
-  /// are no candidates. Returns false when some value is NaN.
-  bool offer_row(int row, double log_probability, const float* values, int size);
+  /// Offers log_probability + log p(token) of every token, as `scores` has them in `scores_row`.
+  /// Blocks whose maximum cannot be kept are not looked at. Sums of −inf are no candidates.
+  void offer_row(int row, double log_probability, StepScores& scores, int scores_row);
   /// Offers one sum.
   void offer(const Candidate& candidate);
   /// Those kept, best first; leaves the object empty.

@@ -137,7 +137,7 @@ at::Tensor Decoder::attend_to_source(const at::Tensor& query, const Layer& layer
   return context;
 }
 
-void Decoder::step(std::span<const SearchRow> rows, float* log_probabilities) {
+void Decoder::step(std::span<const SearchRow> rows, StepScores& scores) {
   const torch::NoGradGuard no_grad;
   follow_parents(rows);
   const bool pre_norm = model_.config().pre_norm;
@@ -160,9 +160,15 @@ void Decoder::step(std::span<const SearchRow> rows, float* log_probabilities) {
 
   const auto count = static_cast<int64_t>(rows.size());
   const int64_t size = model_.config().target_vocabulary;
-  at::Tensor logits = torch::from_blob(log_probabilities, {count, size});
+  scores.resize(static_cast<int>(count), static_cast<int>(size));
+  float* const values = scores.values(0);
+  at::Tensor logits = torch::from_blob(values, {count, size});
   torch::mm_out(logits, x, model_.output_weight().t());
-  to_log_probabilities(log_probabilities, count, size, model_.config().output_alpha);
+  to_log_probabilities(values, count, size, model_.config().output_alpha);
+  for (int r = 0; r < static_cast<int>(count); ++r) {
+    scores.find_block_maxima(r);
+    scores.log_normaliser(r) = std::isnan(scores.values(r)[0]) ? NAN : 0;
+  }
 }
 
 }  // namespace filigree::translate

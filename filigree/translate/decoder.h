@@ -21,7 +21,7 @@ class Decoder : public StepFunction {
   Decoder(const model::Transformer& model, const std::vector<std::span<const int>>& sources);
 
   TargetVocabulary vocabulary() const override;
-  void step(std::span<const SearchRow> rows, float* log_probabilities) override;
+  void step(std::span<const SearchRow> rows, StepScores& scores) override;
 
  private:
   struct Layer {

@@ -8,7 +8,10 @@
 
 #include <cstddef>
 #include <span>
+#include <utility>
 #include <vector>
+
+#include "filigree/translate/step_function.h"
 
 namespace filigree::translate {
 
@@ -32,31 +35,6 @@ struct SearchOptions {
   int max_length(int source_length) const;
 };
 
-/// The tokens of the output side.
-struct TargetVocabulary {
-  int size = 0;
-  int start = 0;  ///< what the first step is given as its previous token; never part of an output
-  int end = 0;    ///< ends an output
-};
-
-/// One live hypothesis, as a step function sees it.
-struct SearchRow {
-  int sentence;  ///< index into the sentences of this search
-  int parent;    ///< the row of the step before that this one continues; −1 in the first step
-  int token;     ///< the token that was appended to it
-};
-
-/// Scores next tokens. It keeps what it needs from step to step and follows `parent` to put it in
-/// order; rows of a sentence stay together and sentences stay in ascending order.
-class StepFunction {
- public:
-  virtual ~StepFunction() = default;
-  virtual TargetVocabulary vocabulary() const = 0;
-  /// Writes log p(next token) of every row, [rows, vocabulary]; −inf is a probability of zero. A
-  /// row's result must not depend on the other rows.
-  virtual void step(std::span<const SearchRow> rows, float* log_probabilities) = 0;
-};
-
 /// log_probability / length^length_penalty; an empty output has length 1, its end token.
 double normalised_score(double log_probability, size_t length, double length_penalty);
 
@@ -70,10 +48,45 @@ struct Hypothesis {
   bool complete = true;
 };
 
-/// The n-best hypotheses of every sentence, best first. There is at least one for each; fewer than
-/// n_best when fewer have a probability above zero. Equal scores are ordered by the better-scored
-/// (or earlier) parent, then by the lower token id, so that results do not depend on luck.
-/// Throws Error when the step function returns NaN.
+class SentenceSearch;
+
+/// The search of many sentences at once, each at a position of its own: sentences are added at any
+/// step and leave as soon as they are over.
+class BeamSearch {
+ public:
+  /// Throws UsageError when an option is out of range. `step` must outlive the search.
+  BeamSearch(StepFunction& step, const SearchOptions& options);
+  BeamSearch(const BeamSearch&) = delete;
+  BeamSearch& operator=(const BeamSearch&) = delete;
+  ~BeamSearch();
+
+  /// A sentence that begins with the next step; its number must be above those added before.
+  void add(int sentence, int source_length);
+  /// Rows that the sentences in work can have in a step, at most.
+  int reserved_rows() const;
+  bool empty() const;
+
+  struct Finished {
+    int sentence;
+    /// The n-best hypotheses, best first. There is at least one; fewer than n_best when fewer have
+    /// a probability above zero. Equal scores are ordered by the better-scored (or earlier) parent,
+    /// then by the lower token id, so that results do not depend on luck.
+    std::vector<Hypothesis> n_best;
+  };
+  /// One more token for every hypothesis of every sentence. Returns the sentences that are over
+  /// now, in ascending order. Throws Error when the step function returns NaN.
+  std::vector<Finished> step();
+
+ private:
+  StepFunction& step_;
+  SearchOptions options_;
+  TargetVocabulary vocabulary_;
+  std::vector<std::pair<int, SentenceSearch>> sentences_;  ///< with their numbers
+  std::vector<SearchRow> rows_;
+  StepScores scores_;
+};
+
+/// The n-best hypotheses of every sentence, searched all at once; see BeamSearch.
 std::vector<std::vector<Hypothesis>> beam_search(StepFunction& step,
                                                  std::span<const int> source_lengths,
                                                  const SearchOptions& options);

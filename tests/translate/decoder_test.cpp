@@ -66,12 +66,13 @@ TEST_P(EveryModel, IncrementalDecodingEqualsFullDecoding) {
   std::vector<SearchRow> rows = {{0, -1, kStart}, {1, -1, kStart}, {2, -1, kStart}};
   std::vector<Ids> prefixes(3);
   for (int step = 0; step < 8; ++step) {
-    std::vector<float> found(rows.size() * kVocabulary);
-    decoder.step(rows, found.data());
+    StepScores found;
+    decoder.step(rows, found);
     for (size_t r = 0; r < rows.size(); ++r) {
       const at::Tensor expected =
           full_log_probabilities(model, sources[rows[r].sentence], prefixes[r]);
-      const at::Tensor row = torch::from_blob(found.data() + r * kVocabulary, {kVocabulary});
+      const at::Tensor row =
+          torch::from_blob(found.values(r), {kVocabulary}) - found.log_normaliser(r);
       const at::Tensor error = sparse() ? row.exp() - expected.exp() : row - expected;
       EXPECT_LT(error.abs().max().item<float>(), 1e-5) << "step " << step;
     }

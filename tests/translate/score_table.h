@@ -2,6 +2,7 @@
 // the sentence and the prefix alone, so that every output can be enumerated.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -22,21 +23,33 @@ class ScoreTable : public StepFunction {
 
   TargetVocabulary vocabulary() const override { return {vocabulary_, kStart, kEnd}; }
 
-  void step(std::span<const SearchRow> rows, float* log_probabilities) override {
+  void step(std::span<const SearchRow> rows, StepScores& scores) override {
+    scores.resize(static_cast<int>(rows.size()), vocabulary_);
     std::vector<std::vector<int>> next;
-    for (const SearchRow& row : rows) {
+    for (size_t r = 0; r < rows.size(); ++r) {
       std::vector<int> prefix;
-      if (row.parent >= 0) {
-        prefix = prefixes_.at(row.parent);
-        prefix.push_back(row.token);
+      if (rows[r].parent >= 0) {
+        prefix = prefixes_.at(rows[r].parent);
+        prefix.push_back(rows[r].token);
       }
-      const std::vector<float> scores = log_probabilities_of(sentences_.at(row.sentence), prefix);
-      log_probabilities = std::copy(scores.begin(), scores.end(), log_probabilities);
+      set_row(scores, static_cast<int>(r),
+              log_probabilities_of(sentences_.at(rows[r].sentence), prefix));
       next.push_back(std::move(prefix));
     }
     prefixes_ = std::move(next);
     steps_ += 1;
     rows_ += static_cast<int>(rows.size());
+  }
+  void release(int sentence) override { released_.push_back(sentence); }
+
+  /// Makes log-probabilities a row of scores.
+  static void set_row(StepScores& scores, int row, const std::vector<float>& log_probabilities) {
+    std::copy(log_probabilities.begin(), log_probabilities.end(), scores.values(row));
+    scores.log_normaliser(row) = 0;
+    for (const float value : log_probabilities) {
+      if (std::isnan(value)) scores.log_normaliser(row) = value;
+    }
+    scores.find_block_maxima(row);
   }
 
   /// Sets what follows a prefix, in any sentence.
@@ -66,6 +79,8 @@ class ScoreTable : public StepFunction {
 
   int steps() const { return steps_; }
   int rows() const { return rows_; }
+  /// The sentences that are over, in the order in which they were.
+  const std::vector<int>& released() const { return released_; }
 
  private:
   std::vector<uint64_t> sentences_;
@@ -74,6 +89,7 @@ class ScoreTable : public StepFunction {
   std::map<std::vector<int>, std::vector<float>> given_;
   std::vector<std::vector<int>> prefixes_;
   int steps_ = 0, rows_ = 0;
+  std::vector<int> released_;
 };
 
 }  // namespace filigree::translate

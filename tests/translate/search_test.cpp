@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "filigree/base/error.h"
 #include "filigree/translate/candidates.h"
@@ -220,6 +221,37 @@ TEST(BeamSearch, NotANumberIsAnError) {
   EXPECT_THROW(search(table, options(2, 5)), Error);
 }
 
+TEST(BeamSearch, SentencesThatComeLaterFindWhatTheyWouldFindAlone) {
+  std::vector<uint64_t> keys(12);
+  std::iota(keys.begin(), keys.end(), 1);
+  const SearchOptions three = options(3, 6);
+  std::vector<std::vector<Hypothesis>> found(keys.size());
+  ScoreTable table(keys, 5);
+  BeamSearch search(table, three);
+  for (int next = 0; next < static_cast<int>(keys.size()) || !search.empty();) {
+    // Room for three sentences.
+    while (next < static_cast<int>(keys.size()) && search.reserved_rows() + 3 <= 9) {
+      search.add(next++, 1);
+    }
+    EXPECT_LE(search.reserved_rows(), 9);
+    for (auto& [sentence, n_best] : search.step()) found[sentence] = std::move(n_best);
+  }
+  for (size_t i = 0; i < keys.size(); ++i) {
+    ScoreTable alone({keys[i]}, 5);
+    const std::vector<Hypothesis> expected = translate::search(alone, three);
+    ASSERT_EQ(found[i].size(), expected.size());
+    for (size_t n = 0; n < expected.size(); ++n) {
+      EXPECT_EQ(found[i][n].tokens, expected[n].tokens);
+      EXPECT_EQ(found[i][n].score, expected[n].score);
+    }
+  }
+  EXPECT_THAT(table.released(), testing::UnorderedElementsAreArray([] {
+                std::vector<int> all(12);
+                std::iota(all.begin(), all.end(), 0);
+                return all;
+              }()));
+}
+
 TEST(BeamSearch, NoSentencesGiveNoResults) {
   ScoreTable table({}, 3);
   EXPECT_THAT(beam_search(table, {}, options(2, 5)), IsEmpty());
@@ -252,7 +284,10 @@ TEST(TopCandidates, EqualsASortOfEverything) {
         value =
             random.below(10) ? -0.25f * random.below(20) : -std::numeric_limits<float>::infinity();
       }
-      EXPECT_TRUE(top.offer_row(row, base, values.data(), size));
+      StepScores scores;
+      scores.resize(1, size);
+      ScoreTable::set_row(scores, 0, values);
+      top.offer_row(row, base, scores, 0);
       for (int token = 0; token < size; ++token) {
         if (!std::isinf(values[token])) all.push_back({base + values[token], row, token});
       }
