@@ -42,6 +42,18 @@ AttentionInput<T> input_of(const Operands& o, const std::vector<double>& alpha,
   return in;
 }
 
+void record_weights(const at::Tensor& weights, const Sequences& queries, const Sequences& keys,
+                    const AttentionOptions& options) {
+  const Spans q = queries.spans(), k = keys.spans();
+  int64_t begin = 0;
+  for (int64_t s = 0; s < queries.size(); ++s) {
+    const int64_t size = options.heads * q.length[s] * k.length[s];
+    options.record(s,
+                   weights.narrow(0, begin, size).view({options.heads, q.length[s], k.length[s]}));
+    begin += size;
+  }
+}
+
 class Attention : public torch::autograd::Function<Attention> {
  public:
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& query,
@@ -62,6 +74,7 @@ class Attention : public torch::autograd::Function<Attention> {
       attention_forward(in, output.data_ptr<scalar_t>(), o.width(), weights.data_ptr<scalar_t>(),
                         options.nonzero);
     });
+    if (options.record) record_weights(weights, queries, keys, options);
     ctx->save_for_backward({o.query, o.key_value, alpha, weights});
     ctx->saved_data["query_begin"] = queries.begin;
     ctx->saved_data["query_length"] = queries.length;

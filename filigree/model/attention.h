@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 
 #include "filigree/model/sequences.h"
 
@@ -16,6 +17,8 @@ struct AttentionOptions {
   double dropout = 0;          ///< on the attention weights
   uint64_t dropout_key = 0;    ///< names the mask; see entmax/dropout.h
   int64_t* nonzero = nullptr;  ///< [heads], to which the number of weights > 0 is added
+  /// Gets the weights of every sequence before dropout, [H, queries, keys]. May be empty.
+  std::function<void(int64_t sequence, const at::Tensor& weights)> record;
 };
 
 /// Self-attention. qkv [N, 3D] holds queries, keys and values side by side; alpha [H].

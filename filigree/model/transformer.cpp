@@ -118,6 +118,11 @@ AttentionOptions attention_options(const ModelConfig& c, const ForwardOptions& o
     attention.nonzero =
         options.counts->nonzero[static_cast<size_t>(block)].data() + layer * c.heads;
   }
+  if (options.recorder) {
+    attention.record = [&options, block, layer](int64_t sentence, const at::Tensor& weights) {
+      options.recorder({block, layer, sentence, weights});
+    };
+  }
   return attention;
 }
 

@@ -73,11 +73,21 @@ struct AttentionCounts {
   std::array<int64_t, 3> pairs{};               ///< by block, the same for each layer and head
 };
 
+/// What the heads of one layer looked at in one sentence.
+struct AttentionRecord {
+  AttentionBlock block;
+  int64_t layer;
+  int64_t sentence;    ///< index in the batch
+  at::Tensor weights;  ///< [H, queries, keys], before dropout: a view of the forward pass's own
+};
+using AttentionRecorder = std::function<void(const AttentionRecord&)>;
+
 struct ForwardOptions {
   double dropout = 0;            ///< on embeddings and residual branches
   double attention_dropout = 0;  ///< on attention weights
   uint64_t dropout_key = 0;      ///< one per forward pass
   AttentionCounts* counts = nullptr;
+  AttentionRecorder recorder = {};  ///< called for every block, layer and sentence; may be empty
 };
 
 class Transformer {

@@ -185,5 +185,47 @@ TEST(Transformer, CountsAttentionPairsAsThePaperDoes) {
   for (const auto block : kAttentionBlocks) EXPECT_EQ(counts.density(block, 1, 1), 1);
 }
 
+TEST(Transformer, RecordsTheWeightsOfEveryBlockLayerAndSentence) {
+  Transformer model(small_config());
+  model.initialise(1);
+  const torch::NoGradGuard no_grad;
+  AttentionCounts counts(model.config()), recorded(model.config());
+  int64_t matrices = 0;
+  ForwardOptions options;
+  options.counts = &counts;
+  options.recorder = [&](const AttentionRecord& record) {
+    ++matrices;
+    ASSERT_EQ(record.weights.dim(), 3);
+    EXPECT_TRUE(torch::allclose(record.weights.sum(2), torch::ones({1}), 1e-5, 1e-5));
+    const auto block = static_cast<size_t>(record.block);
+    for (int64_t h = 0; h < 2; ++h) {
+      recorded.nonzero[block][record.layer * 2 + h] +=
+          (record.weights[h] > 0).sum().item<int64_t>();
+    }
+  };
+  const Sequences source = sequences_of({3, 2}), target = sequences_of({4, 1});
+  model.decode(target, model.encode(source, options), source, options);
+  EXPECT_EQ(matrices, 3 * 2 * 2);
+  EXPECT_EQ(recorded.nonzero, counts.nonzero);
+}
+
+TEST(Transformer, RecordsWhatTorchComputes) {
+  Transformer model(small_config(Transform::kSoftmax));
+  model.initialise(1);
+  const torch::NoGradGuard no_grad;
+  at::Tensor weights;
+  ForwardOptions options;
+  options.recorder = [&](const AttentionRecord& record) {
+    if (record.layer == 0 && record.sentence == 1) weights = record.weights.clone();
+  };
+  model.encode(sequences_of({3, 5}), options);
+  const SelfAttention& attention = model.encoder()[0].self_attention;
+  const at::Tensor alone = embed(sequences_of({5}, 7), model.source_embedding(), 0, 0);
+  const at::Tensor qkv = attention.qkv(attention.norm(alone)).view({5, 3, 2, 4});  // [N, qkv, H, d]
+  const at::Tensor query = qkv.select(1, 0).transpose(0, 1), key = qkv.select(1, 1).transpose(0, 1);
+  const at::Tensor expected = torch::softmax(torch::bmm(query, key.transpose(1, 2)) / 2, 2);
+  EXPECT_TRUE(torch::allclose(weights, expected, 1e-5, 1e-6));
+}
+
 }  // namespace
 }  // namespace filigree::model
