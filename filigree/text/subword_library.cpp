@@ -18,21 +18,15 @@ std::vector<fs::path> places() {
           FILIGREE_MODULE_BUILT};
 }
 
-// Address sanitizer refuses deep binding; its builds live with the mixture.
-int open_flags() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return RTLD_NOW | RTLD_LOCAL;
-#else
-  return RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
-#endif
-}
-
 const SubwordLibrary& open_library() {
   for (const fs::path& place : places()) {
     const fs::path file = place / FILIGREE_MODULE_NAME;
     std::error_code ignored;
     if (!fs::exists(file, ignored)) continue;
-    void* const handle = dlopen(file.c_str(), open_flags());
+    // In the namespace of the program this is dlopen(), but for the sanitizers: those forbid deep
+    // binding in dlopen() since a library would find malloc() in libc before theirs. This module
+    // was linked with them, in front of libc.
+    void* const handle = dlmopen(LM_ID_BASE, file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
     if (!handle) throw Error("{}: cannot load: {}", file.string(), dlerror());
     const void* const library = dlsym(handle, "filigree_subword_library");
     if (!library)
