@@ -14,8 +14,8 @@ Function* find(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
 }
 
-// The name OpenBLAS gives to its kernels for this processor's vectors, or null when it has none that
-// are better than its fallback.
+// The name OpenBLAS gives to its kernels for this processor's vectors, or null when it has none
+// that are better than its fallback.
 const char* widest_kernels() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&

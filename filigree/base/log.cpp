@@ -33,8 +33,8 @@ void set_up_logging(const std::string& level) {
   }
   auto formatter = std::make_unique<spdlog::pattern_formatter>();
   formatter->add_flag<LevelFlag>('*').set_pattern("[%H:%M:%S] %*%v");
-  auto logger =
-      std::make_shared<spdlog::logger>("filigree", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  auto logger = std::make_shared<spdlog::logger>("filigree",
+                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
   logger->set_formatter(std::move(formatter));
   logger->set_level(parsed);
   spdlog::set_default_logger(std::move(logger));

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "filigree/base/random.h"
+#include "filigree/entmax/dropout.h"
 #include "filigree/model/kernels/attention.h"
 #include "filigree/model/kernels/cross_entropy.h"
-#include "filigree/entmax/dropout.h"
 
 namespace filigree::model {
 namespace {
