@@ -1,174 +1,190 @@
 #include "filigree/translate/decoder.h"
 
-#include <torch/torch.h>
-
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <utility>
 
-#include "filigree/entmax/kernels.h"
+#include "filigree/translate/output_layer.h"
 #include "filigree/translate/row_attention.h"
 
 namespace filigree::translate {
-namespace {
 
-using model::AttentionBlock;
-
-std::vector<double> to_doubles(const at::Tensor& alpha) {
-  const at::Tensor values = alpha.to(at::kDouble).contiguous();
-  return {values.data_ptr<double>(), values.data_ptr<double>() + values.numel()};
-}
-
-/// A sub-layer in its place between norm and residual.
-template <typename Branch>
-at::Tensor residual(bool pre_norm, const model::LayerNorm& norm, const at::Tensor& x,
-                    Branch branch) {
-  if (pre_norm) return branch(norm(x)).add_(x);
-  return norm(branch(x).add_(x));
-}
-
-/// Logits to log p in place, a row at a time while it is in the cache; −inf where p is 0.
-void to_log_probabilities(float* logits, int64_t rows, int64_t size, double alpha) {
-  std::vector<float> p(size);
-  for (int64_t r = 0; r < rows; ++r, logits += size) {
-    float tau = 0;
-    entmax_kernels::forward({1, size, size}, logits, alpha, p.data(), &tau);
-    if (alpha == 1) {  // τ is log Σ exp z
-      for (int64_t i = 0; i < size; ++i) logits[i] -= tau;
-    } else {
-      for (int64_t i = 0; i < size; ++i) {
-        logits[i] = p[i] == 0 ? -std::numeric_limits<float>::infinity() : std::log(p[i]);
-      }
-    }
-  }
-}
-
-}  // namespace
-
-Decoder::Decoder(const model::Transformer& model, const std::vector<std::span<const int>>& sources)
-    : model_(model), source_(model::pack(sources, -1, model.config().source_eos)) {
-  const torch::NoGradGuard no_grad;
-  const at::Tensor memory = model.encode(source_);
-  TORCH_CHECK(memory.scalar_type() == at::kFloat, "decoding needs a float32 model");
-  for (int64_t i = 0; i < model.config().decoder_layers; ++i) {
-    layers_.push_back({to_doubles(model.alpha(AttentionBlock::kDecoder, i)),
-                       to_doubles(model.alpha(AttentionBlock::kCross, i)),
-                       model.decoder()[i].cross_attention.key_value(memory),
-                       {}});
-  }
-}
+Decoder::Decoder(const PackedModel& model, DecoderOptions options)
+    : model_(model),
+      options_(options),
+      encoder_(model),
+      cache_(model.config().decoder_layers * 2 * model.config().d_model) {}
 
 TargetVocabulary Decoder::vocabulary() const {
   const model::ModelConfig& config = model_.config();
   return {static_cast<int>(config.target_vocabulary), config.target_bos, config.target_eos};
 }
 
-void Decoder::follow_parents(std::span<const SearchRow> rows) {
-  std::vector<std::vector<int>> lineage(rows.size());
-  for (size_t r = 0; r < rows.size(); ++r) {
-    if (rows[r].parent >= 0) lineage[r] = lineage_[rows[r].parent];
-    lineage[r].push_back(static_cast<int>(r));
-  }
-  lineage_ = std::move(lineage);
+void Decoder::add(int sentence, std::span<const int> source) {
+  sentences_[sentence].source.assign(source.begin(), source.end());
+  waiting_.push_back(sentence);
 }
 
-at::Tensor Decoder::embed(std::span<const SearchRow> rows) const {
-  const auto count = static_cast<int64_t>(rows.size()), position = int64_t(lineage_[0].size()) - 1;
-  const int64_t width = model_.config().d_model;
-  const at::Tensor positions = model::position_table(position + 1, width);
-  const float* const added = positions.data_ptr<float>() + position * width;
-  const float* const table = model_.target_embedding().data_ptr<float>();
-  const float scale = std::sqrt(static_cast<float>(width));
-  at::Tensor x = torch::empty({count, width});
-  float* out = x.data_ptr<float>();
-  for (const SearchRow& row : rows) {
-    const float* const from = table + row.token * width;
-    for (int64_t d = 0; d < width; ++d) *out++ = scale * from[d] + added[d];
-  }
-  return x;
+void Decoder::release(int sentence) {
+  const auto found = sentences_.find(sentence);
+  for (float* const cell : found->second.cells) cache_.give_back(cell);
+  sentences_.erase(found);
 }
 
-at::Tensor Decoder::attend_to_history(const at::Tensor& qkv, Layer& layer) {
-  layer.history.push_back(qkv);
-  const int64_t rows = qkv.size(0), width = model_.config().d_model;
-  const auto length = static_cast<int64_t>(layer.history.size());
-  std::vector<const float*> keys(rows * length);
-  std::vector<const float* const*> keys_of_row(rows);
-  for (int64_t t = 0; t < length; ++t) {
-    const float* const step_keys = layer.history[t].data_ptr<float>() + width;
-    for (int64_t r = 0; r < rows; ++r) {
-      keys[r * length + t] = step_keys + lineage_[r][t] * 3 * width;
+std::shared_ptr<Buffer> Decoder::take_buffer() {
+  for (const auto& buffer : buffers_) {
+    if (buffer.use_count() == 1) return buffer;
+  }
+  return buffers_.emplace_back(std::make_shared<Buffer>());
+}
+
+void Decoder::encode_waiting() {
+  if (waiting_.empty()) return;
+  std::vector<std::span<const int>> sources;
+  for (const int number : waiting_) sources.emplace_back(sentences_[number].source);
+  const std::shared_ptr<Buffer> memory = take_buffer();
+  encoder_.encode(sources, *memory);
+
+  const int64_t stride = model_.config().decoder_layers * 2 * model_.config().d_model;
+  const float* token = memory->ensure(0);
+  for (const int number : waiting_) {
+    Sentence& sentence = sentences_[number];
+    sentence.memory = memory;
+    for (size_t i = 0; i <= sentence.source.size(); ++i, token += stride) {
+      sentence.keys.push_back(token);
     }
   }
-  for (int64_t r = 0; r < rows; ++r) keys_of_row[r] = keys.data() + r * length;
-  const std::vector<int32_t> lengths(rows, static_cast<int32_t>(length));
-  const int64_t heads = model_.config().heads;
-  weights_.resize(std::max<size_t>(weights_.size(), heads * rows * length));
-  at::Tensor context = torch::empty({rows, width});
-  attend({rows, heads, width / heads, qkv.data_ptr<float>(), 3 * width, keys_of_row.data(), width,
-          lengths.data(), length, layer.self_alpha.data()},
-         weights_.data(), context.data_ptr<float>());
-  return context;
+  waiting_.clear();
 }
 
-at::Tensor Decoder::attend_to_source(const at::Tensor& query, const Layer& layer,
-                                     std::span<const SearchRow> rows) {
-  const auto count = static_cast<int64_t>(rows.size());
+void Decoder::follow_parents(std::span<const SearchRow> rows) {
+  std::swap(rows_, last_rows_);
+  count_ = static_cast<int64_t>(rows.size());
+  if (rows_.size() < rows.size()) rows_.resize(rows.size());
+  for (size_t r = 0; r < rows.size(); ++r) {
+    Sentence& sentence = sentences_.at(rows[r].sentence);
+    rows_[r].sentence = &sentence;
+    if (rows[r].parent >= 0) {
+      rows_[r].cells = last_rows_[static_cast<size_t>(rows[r].parent)].cells;
+    } else {
+      rows_[r].cells.clear();
+    }
+    rows_[r].cells.push_back(sentence.cells.emplace_back(cache_.take()));
+  }
+  keys_.resize(rows.size());
+  lengths_.resize(rows.size());
+}
+
+void Decoder::embed(std::span<const SearchRow> rows, float* x) {
   const int64_t width = model_.config().d_model;
-  std::vector<const float*> keys(source_.token_count());
-  for (int64_t i = 0; i < source_.token_count(); ++i) {
-    keys[i] = layer.source.data_ptr<float>() + i * 2 * width;
+  const float scale = std::sqrt(static_cast<float>(width));
+  for (size_t r = 0; r < rows.size(); ++r, x += width) {
+    const size_t length = rows_[r].cells.size();
+    if (positions_.size() < length * static_cast<size_t>(width)) {
+      positions_ = model_.positions(static_cast<int64_t>(length));
+    }
+    embed_row(model_.target_embedding() + rows[r].token * width, scale,
+              positions_.data() + static_cast<int64_t>(length - 1) * width, width, x);
   }
-  std::vector<const float* const*> keys_of_row(count);
-  std::vector<int32_t> lengths(count);
-  const model::Spans spans = source_.spans();
-  for (int64_t r = 0; r < count; ++r) {
-    keys_of_row[r] = keys.data() + spans.begin[rows[r].sentence];
-    lengths[r] = spans.length[rows[r].sentence];
+}
+
+void Decoder::attend_to_history(int64_t layer, float* x) {
+  const int64_t width = model_.config().d_model;
+  const PackedSelfAttention& weights = model_.decoder()[static_cast<size_t>(layer)].self_attention;
+  residual(model_, weights.norm, x, count_, workspace_, [&](const float* input) {
+    float* const qkv = workspace_.products.ensure(count_ * 3 * width);
+    float* const context = workspace_.context.ensure(count_ * width);
+    multiply({weights.query_key_value, input, width, count_, qkv, 3 * width});
+    for (int64_t r = 0; r < count_; ++r) {
+      const Row& row = rows_[static_cast<size_t>(r)];
+      std::copy_n(qkv + r * 3 * width + width, 2 * width, row.cells.back() + layer * 2 * width);
+      keys_[static_cast<size_t>(r)] = row.cells.data();
+      lengths_[static_cast<size_t>(r)] = static_cast<int32_t>(row.cells.size());
+    }
+    attend(
+        {count_, model_.config().heads, model_.config().head_size(), qkv, 3 * width, keys_.data(),
+         layer * 2 * width, layer * 2 * width + width, lengths_.data(), weights.alpha.data()},
+        workspace_.weights, context);
+    multiply({weights.output, context, width, count_, x, width, Then::kAdd});
+  });
+}
+
+void Decoder::attend_to_source(int64_t layer, float* x) {
+  const int64_t width = model_.config().d_model;
+  const PackedCrossAttention& weights =
+      model_.decoder()[static_cast<size_t>(layer)].cross_attention;
+  residual(model_, weights.norm, x, count_, workspace_, [&](const float* input) {
+    float* const query = workspace_.products.ensure(count_ * width);
+    float* const context = workspace_.context.ensure(count_ * width);
+    multiply({weights.query, input, width, count_, query, width});
+    for (int64_t r = 0; r < count_; ++r) {
+      const Sentence& sentence = *rows_[static_cast<size_t>(r)].sentence;
+      keys_[static_cast<size_t>(r)] = sentence.keys.data();
+      lengths_[static_cast<size_t>(r)] = static_cast<int32_t>(sentence.keys.size());
+    }
+    const RowAttention attention = {count_,
+                                    model_.config().heads,
+                                    model_.config().head_size(),
+                                    query,
+                                    width,
+                                    keys_.data(),
+                                    layer * 2 * width,
+                                    layer * 2 * width + width,
+                                    lengths_.data(),
+                                    weights.alpha.data()};
+    attend(attention, workspace_.weights, context);
+    if (options_.attention) keep_attention(layer, attention.pitch());
+    multiply({weights.output, context, width, count_, x, width, Then::kAdd});
+  });
+}
+
+/// Room for the cross-attention weights of every row.
+void Decoder::prepare_attention(StepScores& scores) {
+  const int64_t planes = model_.config().decoder_layers * model_.config().heads;
+  attention_begin_.clear();
+  int64_t size = 0;
+  for (int64_t r = 0; r < count_; ++r) {
+    attention_begin_.push_back(size);
+    size += planes * static_cast<int64_t>(rows_[static_cast<size_t>(r)].sentence->keys.size());
   }
-  const int64_t longest = *std::max_element(lengths.begin(), lengths.end());
+  attention_begin_.push_back(size);
+  if (attention_.size() < static_cast<size_t>(size)) attention_.resize(static_cast<size_t>(size));
+  scores.attention.clear();
+  for (size_t r = 0; r < static_cast<size_t>(count_); ++r) {
+    scores.attention.emplace_back(attention_.data() + attention_begin_[r],
+                                  attention_.data() + attention_begin_[r + 1]);
+  }
+}
+
+void Decoder::keep_attention(int64_t layer, int64_t pitch) {
   const int64_t heads = model_.config().heads;
-  weights_.resize(std::max<size_t>(weights_.size(), heads * count * longest));
-  at::Tensor context = torch::empty({count, width});
-  attend({count, heads, width / heads, query.data_ptr<float>(), width, keys_of_row.data(), width,
-          lengths.data(), longest, layer.cross_alpha.data()},
-         weights_.data(), context.data_ptr<float>());
-  return context;
+  for (int64_t r = 0; r < count_; ++r) {
+    const int64_t length = lengths_[static_cast<size_t>(r)];
+    float* const to =
+        attention_.data() + attention_begin_[static_cast<size_t>(r)] + layer * heads * length;
+    for (int64_t h = 0; h < heads; ++h) {
+      std::copy_n(workspace_.weights.data() + (h * count_ + r) * pitch, length, to + h * length);
+    }
+  }
 }
 
 void Decoder::step(std::span<const SearchRow> rows, StepScores& scores) {
-  const torch::NoGradGuard no_grad;
+  encode_waiting();
   follow_parents(rows);
-  const bool pre_norm = model_.config().pre_norm;
-  at::Tensor x = embed(rows);
-  for (size_t i = 0; i < layers_.size(); ++i) {
-    const model::DecoderLayer& layer = model_.decoder()[i];
-    x = residual(pre_norm, layer.self_attention.norm, x, [&](const at::Tensor& y) {
-      return layer.self_attention.output(
-          attend_to_history(layer.self_attention.qkv(y), layers_[i]));
-    });
-    x = residual(pre_norm, layer.cross_attention.norm, x, [&](const at::Tensor& y) {
-      return layer.cross_attention.output(
-          attend_to_source(layer.cross_attention.query(y), layers_[i], rows));
-    });
-    x = residual(pre_norm, layer.feed_forward.norm, x, [&](const at::Tensor& y) {
-      return layer.feed_forward.outer(layer.feed_forward.inner(y).relu_());
-    });
+  if (options_.attention) prepare_attention(scores);
+  const int64_t width = model_.config().d_model;
+  float* const x = workspace_.hidden.ensure(count_ * width);
+  embed(rows, x);
+  for (int64_t layer = 0; layer < model_.config().decoder_layers; ++layer) {
+    attend_to_history(layer, x);
+    attend_to_source(layer, x);
+    feed_forward(model_, model_.decoder()[static_cast<size_t>(layer)].feed_forward, x, count_,
+                 workspace_);
   }
-  if (pre_norm) x = model_.decoder_norm()(x);
-
-  const auto count = static_cast<int64_t>(rows.size());
-  const int64_t size = model_.config().target_vocabulary;
-  scores.resize(static_cast<int>(count), static_cast<int>(size));
-  float* const values = scores.values(0);
-  at::Tensor logits = torch::from_blob(values, {count, size});
-  torch::mm_out(logits, x, model_.output_weight().t());
-  to_log_probabilities(values, count, size, model_.config().output_alpha);
-  for (int r = 0; r < static_cast<int>(count); ++r) {
-    scores.find_block_maxima(r);
-    scores.log_normaliser(r) = std::isnan(scores.values(r)[0]) ? NAN : 0;
+  const PackedNorm& norm = model_.decoder_norm();
+  if (model_.config().pre_norm) {
+    layer_norm(x, count_, width, norm.weight.data(), norm.bias.data(), x);
   }
+  score_tokens(model_.output(), model_.config().output_alpha, x, count_, scores);
 }
 
 }  // namespace filigree::translate

@@ -1,13 +1,10 @@
 #include "filigree/translate/translate_ids.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 #include <atomic>
 #include <numeric>
 #include <utility>
 
-#include "filigree/base/blas.h"
 #include "filigree/base/error.h"
 #include "filigree/base/threads.h"
 #include "filigree/translate/decoder.h"
@@ -39,12 +36,15 @@ std::vector<std::vector<size_t>> make_batches(const Sources& sources, const Batc
   return batches;
 }
 
-std::vector<std::vector<Hypothesis>> translate_batch(const model::Transformer& model,
+std::vector<std::vector<Hypothesis>> translate_batch(const PackedModel& model,
                                                      const Sources& sources,
                                                      const SearchOptions& search) {
-  Decoder decoder(model, sources);
+  Decoder decoder(model);
   std::vector<int> lengths;
-  for (const auto& source : sources) lengths.push_back(static_cast<int>(source.size()));
+  for (const auto& source : sources) {
+    decoder.add(static_cast<int>(lengths.size()), source);
+    lengths.push_back(static_cast<int>(source.size()));
+  }
   return beam_search(decoder, lengths, search);
 }
 
@@ -67,9 +67,7 @@ std::vector<std::vector<Hypothesis>> translate_ids(const model::Transformer& mod
                                                    const BatchOptions& options) {
   search.check();
   options.check();
-  at::set_num_threads(1);
-  set_blas_threads(1);
-
+  const PackedModel packed(model);
   const std::vector<std::vector<size_t>> batches = make_batches(sources, options);
   std::vector<std::vector<Hypothesis>> results(sources.size(), std::vector<Hypothesis>(1));
   std::atomic<size_t> next = 0;
@@ -80,7 +78,7 @@ std::vector<std::vector<Hypothesis>> translate_ids(const model::Transformer& mod
       Sources batch;
       for (const size_t i : batches[b]) batch.push_back(sources[i]);
       try {
-        auto translated = translate_batch(model, batch, search);
+        auto translated = translate_batch(packed, batch, search);
         for (size_t k = 0; k < batch.size(); ++k) results[batches[b][k]] = std::move(translated[k]);
       } catch (...) {
         next = batches.size();  // Nobody needs to begin another batch.

@@ -24,9 +24,8 @@ struct BatchOptions {
 void suppress_special_tokens(SearchOptions& options, const text::Tokenizer& target);
 
 /// The n-best translations of every sentence, in order; sentences are ids without <s> and </s>. An
-/// empty sentence gives one empty hypothesis with score 0. What else is in a batch does not matter,
-/// except that a BLAS may round a row's products differently (scores within about 1e-6).
-/// Sets LibTorch's and OpenBLAS's threads to 1: here every thread has a batch of its own.
+/// empty sentence gives one empty hypothesis with score 0. A sentence's hypotheses and their scores
+/// are the same bits whatever else is translated with it, on however many threads.
 std::vector<std::vector<Hypothesis>> translate_ids(const model::Transformer& model,
                                                    const std::vector<std::span<const int>>& sources,
                                                    const SearchOptions& search,

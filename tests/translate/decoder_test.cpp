@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <torch/torch.h>
 
+#include <algorithm>
+#include <map>
+#include <utility>
+
 #include "filigree/base/error.h"
 #include "filigree/base/random.h"
 #include "filigree/entmax/entmax.h"
@@ -59,7 +63,9 @@ class EveryModel : public testing::TestWithParam<std::tuple<const char*, bool, d
 TEST_P(EveryModel, IncrementalDecodingEqualsFullDecoding) {
   const model::Transformer model = this->model();
   const std::vector<Ids> sources = random_sentences(3);
-  Decoder decoder(model, spans(sources));
+  const PackedModel packed(model);
+  Decoder decoder(packed);
+  for (int i = 0; i < 3; ++i) decoder.add(i, sources[i]);
 
   // A beam whose hypotheses are reordered, copied and dropped at random; sentence 1 ends early.
   Random random(7);
@@ -133,6 +139,80 @@ INSTANTIATE_TEST_SUITE_P(Decoder, EveryModel,
                                   (std::get<1>(info.param) ? "PreNorm" : "PostNorm") +
                                   (std::get<2>(info.param) > 1 ? "SparseOutput" : "");
                          });
+
+TEST(Decoder, SentencesThatComeLaterScoreAsThoseThatAreAlone) {
+  const model::Transformer model = random_model(small_config(kVocabulary));
+  const PackedModel packed(model);
+  const std::vector<Ids> sources = random_sentences(9);
+  const auto tokens_of = [](int sentence, int step) { return 8 + (7 * sentence + step) % 40; };
+  constexpr int kSteps = 5;
+
+  // Sentence s takes part in the steps 2 s … 2 s + 4, whose rows are therefore all different.
+  Decoder together(packed);
+  std::map<std::pair<int, int>, std::vector<float>> found;
+  std::vector<int> previous;
+  for (int step = 0; step < 2 * 9 + kSteps; ++step) {
+    if (step % 2 == 0 && step / 2 < 9) together.add(step / 2, sources[step / 2]);
+    std::vector<SearchRow> rows;
+    std::vector<int> now;
+    for (int s = 0; s < 9; ++s) {
+      const int position = step - 2 * s;
+      if (position < 0 || position >= kSteps) continue;
+      const auto parent = std::find(previous.begin(), previous.end(), s) - previous.begin();
+      rows.push_back({s, position == 0 ? -1 : static_cast<int>(parent), tokens_of(s, position)});
+      now.push_back(s);
+    }
+    if (rows.empty()) continue;
+    StepScores scores;
+    together.step(rows, scores);
+    for (int r = 0; r < static_cast<int>(rows.size()); ++r) {
+      auto& row = found[{now[r], step - 2 * now[r]}];
+      row.assign(scores.values(r), scores.values(r) + kVocabulary);
+      row.push_back(scores.log_normaliser(r));
+    }
+    for (const int s : now) {
+      if (step - 2 * s == kSteps - 1) together.release(s);
+    }
+    previous = now;
+  }
+  for (int s = 0; s < 9; ++s) {
+    Decoder alone(packed);
+    alone.add(0, sources[s]);
+    for (int step = 0; step < kSteps; ++step) {
+      StepScores scores;
+      alone.step(std::vector<SearchRow>{{0, step == 0 ? -1 : 0, tokens_of(s, step)}}, scores);
+      std::vector<float> row(scores.values(0), scores.values(0) + kVocabulary);
+      row.push_back(scores.log_normaliser(0));
+      EXPECT_EQ((found[{s, step}]), row) << "sentence " << s << ", step " << step;
+    }
+  }
+}
+
+TEST(Decoder, GivesTheCrossAttentionOfEveryRowWhenAsked) {
+  auto config = small_config(kVocabulary);
+  const model::Transformer model = random_model(config);
+  const PackedModel packed(model);
+  Decoder plain(packed), asked(packed, {.attention = true});
+  const std::vector<Ids> sources = {{8, 9, 10}, {11}};
+  for (Decoder* decoder : {&plain, &asked}) {
+    for (int i = 0; i < 2; ++i) decoder->add(i, sources[i]);
+  }
+  const std::vector<SearchRow> rows = {{0, -1, kStart}, {1, -1, kStart}};
+  StepScores scores;
+  plain.step(rows, scores);
+  EXPECT_THAT(scores.attention, testing::IsEmpty());
+  asked.step(rows, scores);
+  ASSERT_EQ(scores.attention.size(), 2u);
+  for (size_t r = 0; r < 2; ++r) {
+    const size_t length = sources[r].size() + 1;
+    ASSERT_EQ(scores.attention[r].size(), 2 * 3 * length);  // layers, heads
+    for (size_t first = 0; first < scores.attention[r].size(); first += length) {
+      float sum = 0;
+      for (size_t i = 0; i < length; ++i) sum += scores.attention[r][first + i];
+      EXPECT_NEAR(sum, 1, 1e-5);
+    }
+  }
+}
 
 /// Every output that the model gives a probability above zero, by the teacher-forced decoder.
 void enumerate(const model::Transformer& model, const Ids& source, size_t max_length,
@@ -213,7 +293,8 @@ TEST(TranslateIds, BatchesThreadsAndOrderNeverChangeAResult) {
     ASSERT_EQ(found.size(), expected[sentence].size());
     for (size_t n = 0; n < found.size(); ++n) {
       EXPECT_EQ(found[n].tokens, expected[sentence][n].tokens);
-      EXPECT_NEAR(found[n].score, expected[sentence][n].score, 1e-5);
+      EXPECT_EQ(found[n].score, expected[sentence][n].score);
+      EXPECT_EQ(found[n].token_log_probabilities, expected[sentence][n].token_log_probabilities);
     }
   };
   for (const BatchOptions& batches : {BatchOptions{1, 3, 2048}, BatchOptions{1, 64, 2048},

@@ -34,10 +34,13 @@ TEST_P(RowAttentionTest, EqualsThePlainSum) {
     keys_of_row.push_back(keys[r].data());
   }
   const std::vector<double> alpha = {1.0, 1.5, 1.9};
-  std::vector<float> weights(heads * rows * 7), context(rows * width);
-  attend({rows, heads, head_size, queries.data(), width, keys_of_row.data(), width, lengths.data(),
-          7, alpha.data()},
-         weights.data(), context.data());
+  std::vector<float> weights, context(rows * width);
+  const RowAttention attention = {
+      rows, heads, head_size,      queries.data(), width, keys_of_row.data(),
+      0,    width, lengths.data(), alpha.data()};
+  attend(attention, weights, context.data());
+  const auto pitch = attention.pitch();
+  ASSERT_GE(pitch, 7);
 
   for (int h = 0; h < heads; ++h) {
     for (int r = 0; r < rows; ++r) {
@@ -50,8 +53,8 @@ TEST_P(RowAttentionTest, EqualsThePlainSum) {
         p[j] = sum / std::sqrt(double(head_size));
       }
       entmax_kernels::forward({1, lengths[r], lengths[r]}, p.data(), alpha[h], p.data());
-      for (int j = 0; j < 7; ++j) {
-        EXPECT_NEAR(weights[(h * rows + r) * 7 + j], j < lengths[r] ? p[j] : 0, 1e-5);
+      for (int j = 0; j < pitch; ++j) {
+        EXPECT_NEAR(weights[(h * rows + r) * pitch + j], j < lengths[r] ? p[j] : 0, 1e-5);
       }
       for (int d = h * head_size; d < (h + 1) * head_size; ++d) {
         double expected = 0;
@@ -71,9 +74,37 @@ TEST(RowAttention, ValuesOfZeroWeightAreNotRead) {
   const float* const* const row = keys.data();
   const int32_t length = 2;
   const double alpha = 2;
-  std::vector<float> weights(2), context(2);
-  attend({1, 1, 2, query.data(), 2, &row, 2, &length, 2, &alpha}, weights.data(), context.data());
+  std::vector<float> weights, context(2);
+  attend({1, 1, 2, query.data(), 2, &row, 0, 2, &length, &alpha}, weights, context.data());
   EXPECT_THAT(context, testing::ElementsAre(1, 2));
+}
+
+// The same keys for rows of lengths on both sides of every choice that depends on a length.
+TEST(RowAttention, ARowGivesTheSameBitsWhateverRowsAreBesideIt) {
+  constexpr int kHeads = 2, kHeadSize = 16, kWidth = kHeads * kHeadSize;
+  const std::vector<int32_t> lengths = {1, 3, 17, 255, 256, 257, 300, 4, 5};
+  Random random(11);
+  std::vector<float> memory(300 * 2 * kWidth), queries(lengths.size() * kWidth);
+  for (float& value : memory) value = static_cast<float>(2 * random.uniform() - 1);
+  for (float& value : queries) value = static_cast<float>(4 * random.uniform() - 2);
+  std::vector<const float*> keys;
+  for (int j = 0; j < 300; ++j) keys.push_back(memory.data() + j * 2 * kWidth);
+  const std::vector<const float* const*> keys_of_row(lengths.size(), keys.data());
+  for (const std::vector<double>& alpha : {std::vector{1.0, 1.5}, {2.0, 1.3}, {2.5, 1.0}}) {
+    const auto rows = static_cast<int64_t>(lengths.size());
+    std::vector<float> weights, together(queries.size()), alone(kWidth);
+    attend({rows, kHeads, kHeadSize, queries.data(), kWidth, keys_of_row.data(), 0, kWidth,
+            lengths.data(), alpha.data()},
+           weights, together.data());
+    for (int64_t r = 0; r < rows; ++r) {
+      attend({1, kHeads, kHeadSize, queries.data() + r * kWidth, kWidth, keys_of_row.data(), 0,
+              kWidth, lengths.data() + r, alpha.data()},
+             weights, alone.data());
+      EXPECT_EQ(alone, std::vector<float>(together.begin() + r * kWidth,
+                                          together.begin() + (r + 1) * kWidth))
+          << "length " << lengths[r] << ", alpha " << alpha[0];
+    }
+  }
 }
 
 }  // namespace
