@@ -28,7 +28,7 @@ std::optional<std::string> TextReader::next() {
     line->erase(0, kByteOrderMark.size());
   if (line->ends_with('\r')) line->pop_back();
   fault_ = check_line(*line);
-  if (fault_ == LineFault::kNone || bad_lines_ == BadLines::kDrop) return line;
+  if (fault_ == LineFault::kNone || bad_lines_ != BadLines::kError) return line;
   if (fault_ == LineFault::kNulByte) {
     throw Error("{}:{}: contains a NUL byte; is this a text file?", path_.string(), line_number());
   }

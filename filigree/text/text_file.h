@@ -15,6 +15,7 @@ namespace filigree::text {
 enum class BadLines {
   kError,  ///< throw Error naming the file and the line
   kDrop,   ///< count it and leave it out
+  kKeep,   ///< take it as it is
 };
 
 /// What is wrong with a line.
@@ -30,8 +31,8 @@ class TextReader {
   /// Throws Error when the file is missing or not readable.
   explicit TextReader(std::filesystem::path path, BadLines bad_lines = BadLines::kError);
 
-  /// The next line, or nothing at the end. With BadLines::kDrop a bad line is returned too, and
-  /// fault() tells so; with BadLines::kError it throws Error.
+  /// The next line, or nothing at the end. With BadLines::kError a bad line throws Error; else it
+  /// is returned too, and fault() tells so.
   std::optional<std::string> next();
 
   /// What is wrong with the line that next() returned.

@@ -11,22 +11,21 @@ namespace {
 
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 
-/// A total order, so that what is kept does not depend on the heap's layout.
+}  // namespace
+
 bool better(const Candidate& a, const Candidate& b) {
   if (a.log_probability != b.log_probability) return a.log_probability > b.log_probability;
   return std::tie(a.row, a.token) < std::tie(b.row, b.token);
 }
-
-}  // namespace
 
 double TopCandidates::worst_kept() const {
   return heap_.size() < capacity_ ? kMinusInfinity : heap_.front().log_probability;
 }
 
 void TopCandidates::offer(const Candidate& candidate) {
-  // What comes later loses a tie, hence the strict comparison.
-  if (capacity_ == 0 || !(candidate.log_probability > worst_kept())) return;
+  if (capacity_ == 0 || !(candidate.log_probability > kMinusInfinity)) return;
   if (heap_.size() == capacity_) {
+    if (!better(candidate, heap_.front())) return;
     std::pop_heap(heap_.begin(), heap_.end(), better);
     heap_.pop_back();
   }

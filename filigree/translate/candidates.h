@@ -15,8 +15,10 @@ struct Candidate {
   int token;
 };
 
-/// Keeps the `capacity` best candidates of those offered. Rows are offered in ascending order; of
-/// equal sums the lower row, then the lower token, is better.
+/// The order of candidates: by sum; of equal sums the lower row, then the lower token, is better.
+bool better(const Candidate& a, const Candidate& b);
+
+/// Keeps the `capacity` best candidates of those offered.
 class TopCandidates {
  public:
   explicit TopCandidates(int capacity) : capacity_(capacity) { heap_.reserve(capacity); }

@@ -148,6 +148,8 @@ void Decoder::prepare_attention(StepScores& scores) {
   }
   attention_begin_.push_back(size);
   if (attention_.size() < static_cast<size_t>(size)) attention_.resize(static_cast<size_t>(size));
+  scores.layers = static_cast<int>(model_.config().decoder_layers);
+  scores.heads = static_cast<int>(model_.config().heads);
   scores.attention.clear();
   for (size_t r = 0; r < static_cast<size_t>(count_); ++r) {
     scores.attention.emplace_back(attention_.data() + attention_begin_[r],

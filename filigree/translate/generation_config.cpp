@@ -17,10 +17,17 @@ void visit_fields(Config& config, const Visit& visit) {
   visit("beam_size", config.search.beam_size);
   visit("n_best", config.search.n_best);
   visit("length_penalty", config.search.length_penalty);
+  visit("coverage_penalty", config.search.coverage_penalty);
   visit("max_length_factor", config.search.max_length_factor);
   visit("max_length_offset", config.search.max_length_offset);
+  visit("min_length_factor", config.search.min_length_factor);
   visit("min_length", config.search.min_length);
+  visit("no_repeat_ngram_size", config.search.no_repeat_ngram_size);
   visit("allow_unk", config.search.allow_unk);
+  visit("sampling", config.search.sampling);
+  visit("temperature", config.search.token_sampling.temperature);
+  visit("top_k", config.search.token_sampling.top_k);
+  visit("top_p", config.search.token_sampling.top_p);
   visit("max_source_length", config.max_source_length);
 }
 

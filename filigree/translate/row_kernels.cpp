@@ -97,6 +97,24 @@ double SumOfExps(const float* values, int64_t size, float max) {
   return std::isnan(check) ? std::numeric_limits<double>::quiet_NaN() : sum;
 }
 
+void LogAdd(const float* values, float shift, int64_t size, float* sums) {
+  const Floats d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= size; i += lanes) {
+    const auto a = hn::LoadU(d, sums + i);
+    const auto b = hn::Sub(hn::LoadU(d, values + i), hn::Set(d, shift));
+    const auto more = hn::Max(a, b);
+    // Exp() is 0 for −∞, and for the NaN of two −∞.
+    const auto ratio = simd::HWY_NAMESPACE::Exp(d, hn::Sub(hn::Min(a, b), more));
+    hn::StoreU(hn::Add(more, simd::HWY_NAMESPACE::Log1p(d, ratio)), d, sums + i);
+  }
+  for (; i < size; ++i) {
+    const float a = sums[i], b = values[i] - shift, more = std::max(a, b);
+    sums[i] = std::isinf(more) ? more : more + std::log1p(std::exp(std::min(a, b) - more));
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace filigree::translate
 HWY_AFTER_NAMESPACE();
@@ -108,6 +126,7 @@ HWY_EXPORT(EmbedRow);
 HWY_EXPORT(LayerNorm);
 HWY_EXPORT(Maximum);
 HWY_EXPORT(SumOfExps);
+HWY_EXPORT(LogAdd);
 
 void embed_row(const float* embedding, float scale, const float* position, int64_t width,
                float* out) {
@@ -117,6 +136,10 @@ void embed_row(const float* embedding, float scale, const float* position, int64
 void layer_norm(const float* x, int64_t rows, int64_t width, const float* weight, const float* bias,
                 float* y) {
   HWY_DYNAMIC_DISPATCH(LayerNorm)(x, rows, width, weight, bias, y);
+}
+
+void log_add(const float* values, float shift, int64_t size, float* sums) {
+  HWY_DYNAMIC_DISPATCH(LogAdd)(values, shift, size, sums);
 }
 
 LogSumExp::LogSumExp() : max(-std::numeric_limits<float>::infinity()) {}

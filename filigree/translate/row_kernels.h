@@ -14,6 +14,9 @@ void embed_row(const float* embedding, float scale, const float* position, int64
 void layer_norm(const float* x, int64_t rows, int64_t width, const float* weight, const float* bias,
                 float* y);
 
+/// sums = log(exp(sums) + exp(values − shift)), also where either is −∞.
+void log_add(const float* values, float shift, int64_t size, float* sums);
+
 /// log Σ exp of numbers that come in pieces.
 struct LogSumExp {
   float max;

@@ -1,14 +1,12 @@
 #include "filigree/translate/split_line.h"
 
 #include <unicode/brkiter.h>
-#include <unicode/uchar.h>
-#include <unicode/uscript.h>
-#include <unicode/utf8.h>
 
 #include <cstdlib>
 #include <memory>
 
 #include "filigree/base/error.h"
+#include "filigree/translate/spacing.h"
 
 namespace filigree::translate {
 namespace {
@@ -53,21 +51,9 @@ void split(const icu::UnicodeString& text, int max_length,
   split(icu::UnicodeString(text, place).trim(), max_length, piece_count, parts);
 }
 
-/// Full-width letters and punctuation, ideographs, kana; not Hangul, which is written with spaces.
-bool written_without_spaces(UChar32 character) {
-  const int width = u_getIntPropertyValue(character, UCHAR_EAST_ASIAN_WIDTH);
-  UErrorCode status = U_ZERO_ERROR;
-  return (width == U_EA_WIDE || width == U_EA_FULLWIDTH) &&
-         uscript_getScript(character, &status) != USCRIPT_HANGUL;
-}
-
 bool needs_space(const std::string& left, const std::string& right) {
-  UChar32 last, first;
-  auto end = static_cast<int32_t>(left.size());
-  U8_PREV_OR_FFFD(left.data(), 0, end, last);
-  int32_t begin = 0;
-  U8_NEXT_OR_FFFD(right.data(), begin, static_cast<int32_t>(right.size()), first);
-  return !written_without_spaces(last) && !written_without_spaces(first);
+  return !written_without_spaces(last_character(left)) &&
+         !written_without_spaces(first_character(right));
 }
 
 }  // namespace

@@ -29,14 +29,17 @@ int64_t translate_stream(const Translator& translator, const NextLine& next_line
   int64_t done = 0;
   for (bool more = true; more;) {
     std::vector<std::string> lines;
+    std::vector<LineConstraints> constraints;
     while (more && static_cast<int>(lines.size()) < std::max(options.chunk_lines, 1)) {
       std::optional<std::string> line = next_line();
       more = line.has_value();
-      if (more) lines.push_back(std::move(*line));
+      if (!more) break;
+      lines.push_back(std::move(*line));
+      if (options.next_constraints) constraints.push_back(options.next_constraints());
     }
     std::string text;
     const LineOrigin origin{options.input_name, done + 1};
-    for (const Translation& translation : translator.translate(lines, origin)) {
+    for (const Translation& translation : translator.translate(lines, origin, constraints)) {
       text += format(translation, done++, options.n_best);
     }
     if (progress) progress->clear();

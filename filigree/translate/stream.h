@@ -22,6 +22,8 @@ struct StreamOptions {
   bool n_best = false;    ///< write format_n_best() instead of the best text
   bool progress = false;  ///< a progress line where standard error is a terminal
   std::string input_name = "standard input";  ///< for messages
+  /// The constraints of the next line; none when null.
+  std::function<LineConstraints()> next_constraints;
 };
 
 /// Takes the text of a chunk, whole lines, as soon as it is translated.

@@ -2,6 +2,7 @@
 // the trainer with its validation set.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -23,9 +24,20 @@ struct BatchOptions {
 /// Suppresses the tokenizer's <pad> and, unless the options allow it, <unk>.
 void suppress_special_tokens(SearchOptions& options, const text::Tokenizer& target);
 
-/// The n-best translations of every sentence, in order; sentences are ids without <s> and </s>. An
-/// empty sentence gives one empty hypothesis with score 0. A sentence's hypotheses and their scores
-/// are the same bits whatever else is translated with it, on however many threads.
+/// A sentence to translate and what holds for its translation.
+struct SourceSentence {
+  std::span<const int> ids;  ///< without <s> and </s>
+  Constraints constraints;
+  uint64_t key = 0;  ///< see SentenceToSearch
+};
+
+/// The n-best translations of every sentence by the ensemble of some models, or by one, in order.
+/// An empty sentence gives one empty hypothesis with score 0. A sentence's hypotheses and their
+/// scores are the same bits whatever else is translated with it, on however many threads.
+std::vector<std::vector<Hypothesis>> translate_ids(
+    const std::vector<const model::Transformer*>& models, std::vector<SourceSentence> sentences,
+    const SearchOptions& search, const BatchOptions& batches = {});
+/// The same for one model and sentences, ids without <s> and </s>, without constraints.
 std::vector<std::vector<Hypothesis>> translate_ids(const model::Transformer& model,
                                                    const std::vector<std::span<const int>>& sources,
                                                    const SearchOptions& search,

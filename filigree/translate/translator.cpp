@@ -6,11 +6,14 @@
 #include <utility>
 
 #include "filigree/base/error.h"
+#include "filigree/base/random.h"
 #include "filigree/model/model_directory.h"
 #include "filigree/text/text_file.h"
 #include "filigree/text/utf8.h"
 #include "filigree/translate/generation_config.h"
+#include "filigree/translate/spacing.h"
 #include "filigree/translate/split_line.h"
+#include "filigree/translate/target_text.h"
 #include "filigree/translate/translate_ids.h"
 
 namespace filigree::translate {
@@ -20,17 +23,24 @@ namespace {
 struct Segment {
   size_t line;
   std::vector<int> ids;
+  Constraints constraints;
+  uint64_t key;  ///< see SentenceToSearch
 };
 
-void check_text(const std::string& line, const LineOrigin& origin, int64_t number) {
+/// The line as it is translated. Throws Error when it is not text and must be.
+std::string checked_text(const std::string& line, bool replace_invalid, const LineOrigin& origin,
+                         int64_t number) {
   const text::LineFault fault = text::check_line(line);
+  if (fault == text::LineFault::kNone) return line;
+  if (replace_invalid) {
+    spdlog::warn("{}:{}: is not valid UTF-8: replaced what is not by U+FFFD", origin.name, number);
+    return text::replace_invalid_utf8(line);
+  }
   if (fault == text::LineFault::kNulByte) {
     throw Error("{}:{}: contains a NUL byte; is this text?", origin.name, number);
   }
-  if (fault == text::LineFault::kInvalidUtf8) {
-    throw Error("{}:{}: byte {} is not valid UTF-8; convert the text to UTF-8", origin.name, number,
-                *text::find_invalid_utf8(line) + 1);
-  }
+  throw Error("{}:{}: byte {} is not valid UTF-8; convert the text to UTF-8", origin.name, number,
+              *text::find_invalid_utf8(line) + 1);
 }
 
 /// A model with byte fallback can write line ends; one line must stay one line.
@@ -46,6 +56,7 @@ Output to_output(const text::Tokenizer& tokenizer, Hypothesis hypothesis) {
   for (const int id : hypothesis.tokens) output.pieces.push_back(tokenizer.piece(id));
   output.token_log_probabilities = std::move(hypothesis.token_log_probabilities);
   output.log_probability = hypothesis.log_probability;
+  output.coverage = hypothesis.coverage;
   output.score = hypothesis.score;
   return output;
 }
@@ -60,10 +71,12 @@ Output join(const std::vector<Output>& parts, double length_penalty) {
                                           part.token_log_probabilities.begin(),
                                           part.token_log_probabilities.end());
     joined.log_probability += part.log_probability;
+    joined.coverage += part.coverage;
   }
   joined.text = join_parts(texts);
-  joined.score = normalised_score(joined.log_probability, joined.token_log_probabilities.size(),
-                                  length_penalty);
+  joined.score =
+      joined.coverage + normalised_score(joined.log_probability,
+                                         joined.token_log_probabilities.size(), length_penalty);
   return joined;
 }
 
@@ -82,47 +95,91 @@ Translation join(const std::vector<Translation>& parts, double length_penalty) {
   return joined;
 }
 
+void check_same_tokenizers(const model::Model& first, const std::filesystem::path& first_directory,
+                           const model::Model& other, const std::filesystem::path& directory) {
+  const model::ModelConfig &a = first.transformer.config(), &b = other.transformer.config();
+  if (first.tokenizers.source.bytes() != other.tokenizers.source.bytes() ||
+      first.tokenizers.target.bytes() != other.tokenizers.target.bytes() ||
+      a.target_bos != b.target_bos || a.target_eos != b.target_eos) {
+    throw Error("{}: its tokenizers differ from those of {}; an ensemble needs the same",
+                directory.string(), first_directory.string());
+  }
+}
+
 }  // namespace
 
 struct Translator::State {
-  model::Model model;
+  std::vector<model::Model> models;
+  TargetText target_text;
   SearchOptions search;
   int max_source_length;
-  bool split_long_lines;
+  bool split_long_lines, replace_invalid;
   BatchOptions batches;
 
-  void append_segments(const std::string& line, size_t index, const LineOrigin& origin,
+  const text::Tokenizer& source_tokenizer() const { return models[0].tokenizers.source; }
+  const text::Tokenizer& target_tokenizer() const { return models[0].tokenizers.target; }
+
+  Constraints to_tokens(const LineConstraints& constraints, const LineOrigin& origin,
+                        int64_t number) const;
+  void append_segments(const std::string& line, size_t index, Constraints constraints,
+                       const LineOrigin& origin, int64_t number,
                        std::vector<Segment>& segments) const;
 };
 
+Constraints Translator::State::to_tokens(const LineConstraints& constraints,
+                                         const LineOrigin& origin, int64_t number) const {
+  Constraints result;
+  try {
+    auto [prefix, next] = target_text.prefix(constraints.prefix);
+    result.prefix = std::move(prefix);
+    result.after_prefix = std::move(next);
+    std::vector<RequiredPhrase> required;
+    for (const std::string& phrase : constraints.required) {
+      required.push_back(target_text.required(phrase));
+    }
+    result.required = RequiredPhrases(std::move(required));
+  } catch (const Error& error) {
+    throw Error("{}:{}: its target prefix or required phrase {}", origin.name, number,
+                error.what());
+  }
+  return result;
+}
+
 void Translator::State::append_segments(const std::string& line, size_t index,
-                                        const LineOrigin& origin,
-                                        std::vector<Segment>& segments) const {
-  const int64_t number = origin.first_line + static_cast<int64_t>(index);
-  check_text(line, origin, number);
-  const text::Tokenizer& tokenizer = model.tokenizers.source;
+                                        Constraints constraints, const LineOrigin& origin,
+                                        int64_t number, std::vector<Segment>& segments) const {
+  const text::Tokenizer& tokenizer = source_tokenizer();
   std::vector<int> ids = tokenizer.encode(line);
   const auto length = static_cast<int>(ids.size());
   if (length <= max_source_length) {
-    segments.push_back({index, std::move(ids)});
+    segments.push_back({index, std::move(ids), std::move(constraints), combine(number, 0)});
     return;
   }
-  if (!split_long_lines) {
+  if (!split_long_lines || !constraints.required.empty()) {
     throw Error(
-        "{}:{}: has {} pieces, more than the {} allowed; split it or raise "
+        "{}:{}: has {} pieces, more than the {} allowed{}; split it or raise "
         "--max-source-length",
-        origin.name, number, length, max_source_length);
+        origin.name, number, length, max_source_length,
+        split_long_lines ? ", and required phrases" : "");
   }
   const auto parts = split_line(line, max_source_length, [&](std::string_view text) {
     return static_cast<int>(tokenizer.encode(text).size());
   });
   spdlog::warn("{}:{}: has {} pieces, more than {}: translated in {} parts", origin.name, number,
                length, max_source_length, parts.size());
-  for (const std::string& part : parts) segments.push_back({index, tokenizer.encode(part)});
+  for (size_t i = 0; i < parts.size(); ++i) {
+    segments.push_back(
+        {index, tokenizer.encode(parts[i]), std::exchange(constraints, {}), combine(number, i)});
+  }
 }
 
-Translator::Translator(const std::filesystem::path& model_directory, TranslatorOptions options) {
-  const GenerationConfig defaults = load_generation_config(model_directory);
+Translator::Translator(const std::filesystem::path& model_directory, TranslatorOptions options)
+    : Translator(std::vector{model_directory}, std::move(options)) {}
+
+Translator::Translator(const std::vector<std::filesystem::path>& model_directories,
+                       TranslatorOptions options) {
+  if (model_directories.empty()) throw UsageError("a translator needs a model");
+  const GenerationConfig defaults = load_generation_config(model_directories[0]);
   SearchOptions search = options.search.value_or(defaults.search);
   search.check();
   const int max_source_length = options.max_source_length.value_or(defaults.max_source_length);
@@ -131,37 +188,64 @@ Translator::Translator(const std::filesystem::path& model_directory, TranslatorO
   }
   const BatchOptions batches{options.threads, options.mini_batch, options.mini_batch_words};
   batches.check();
-  model::Model model = model::load_model(model_directory);
-  suppress_special_tokens(search, model.tokenizers.target);
-  state_ = std::make_unique<const State>(State{
-      std::move(model), std::move(search), max_source_length, options.split_long_lines, batches});
+  std::vector<model::Model> models;
+  for (const std::filesystem::path& directory : model_directories) {
+    models.push_back(model::load_model(directory));
+    check_same_tokenizers(models[0], model_directories[0], models.back(), directory);
+  }
+  suppress_special_tokens(search, models[0].tokenizers.target);
+  TargetText target_text(models[0].tokenizers.target);
+  if (!options.banned_phrases.empty()) {
+    search.banned = std::make_shared<const PhraseGraph>(target_text.banned(options.banned_phrases));
+  }
+  state_ = std::make_unique<const State>(
+      State{std::move(models), std::move(target_text), std::move(search), max_source_length,
+            options.split_long_lines, options.replace_invalid, batches});
 }
 
 Translator::~Translator() = default;
 Translator::Translator(Translator&&) noexcept = default;
 
 std::vector<Translation> Translator::translate(std::span<const std::string> lines,
-                                               const LineOrigin& origin) const {
+                                               const LineOrigin& origin,
+                                               std::span<const LineConstraints> constraints) const {
   std::vector<Segment> segments;
-  for (size_t i = 0; i < lines.size(); ++i) state_->append_segments(lines[i], i, origin, segments);
-  std::vector<std::span<const int>> sources;
-  for (const Segment& segment : segments) sources.emplace_back(segment.ids);
+  std::vector<std::string> blanks;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const int64_t number = origin.first_line + static_cast<int64_t>(i);
+    const std::string line = checked_text(lines[i], state_->replace_invalid, origin, number);
+    blanks.emplace_back(leading_blanks(line));
+    Constraints of_line;
+    if (!constraints.empty()) of_line = state_->to_tokens(constraints[i], origin, number);
+    state_->append_segments(line, i, std::move(of_line), origin, number, segments);
+  }
 
-  auto hypotheses =
-      translate_ids(state_->model.transformer, sources, state_->search, state_->batches);
+  std::vector<const model::Transformer*> models;
+  for (const model::Model& model : state_->models) models.push_back(&model.transformer);
+  std::vector<SourceSentence> sentences;
+  for (Segment& segment : segments) {
+    sentences.push_back({segment.ids, std::move(segment.constraints), segment.key});
+  }
+  auto hypotheses = translate_ids(models, std::move(sentences), state_->search, state_->batches);
   std::vector<std::vector<Translation>> parts(lines.size());
   for (size_t s = 0; s < segments.size(); ++s) {
+    if (!hypotheses[s].front().has_required) {
+      spdlog::warn(
+          "{}:{}: not all required phrases are in its translation: they need more pieces than the "
+          "longest output has, or another rule forbids them",
+          origin.name, origin.first_line + static_cast<int64_t>(segments[s].line));
+    }
     Translation translation;
     for (Hypothesis& hypothesis : hypotheses[s]) {
-      translation.n_best.push_back(
-          to_output(state_->model.tokenizers.target, std::move(hypothesis)));
+      translation.n_best.push_back(to_output(state_->target_tokenizer(), std::move(hypothesis)));
     }
     parts[segments[s].line].push_back(std::move(translation));
   }
   std::vector<Translation> translations;
-  for (std::vector<Translation>& of_line : parts) {
-    translations.push_back(of_line.size() == 1 ? std::move(of_line[0])
-                                               : join(of_line, state_->search.length_penalty));
+  for (size_t i = 0; i < parts.size(); ++i) {
+    translations.push_back(parts[i].size() == 1 ? std::move(parts[i][0])
+                                                : join(parts[i], state_->search.length_penalty));
+    for (Output& output : translations.back().n_best) output.text.insert(0, blanks[i]);
   }
   return translations;
 }

@@ -21,6 +21,11 @@ struct TranslatorOptions {
   /// What happens to a line with more pieces: it is split, with a warning, or refused with an
   /// Error.
   bool split_long_lines = true;
+  /// Lines that are not UTF-8 or contain a NUL byte: U+FFFD takes the place of what is wrong, with
+  /// a warning; else they are errors.
+  bool replace_invalid = false;
+  /// Phrases of the target language that no translation contains, see TargetText::banned().
+  std::vector<std::string> banned_phrases;
   int threads = 1;              ///< batches translated at the same time; the weights are shared
   int mini_batch = 32;          ///< most lines in a batch
   int mini_batch_words = 2048;  ///< most source pieces in a batch (a longer line is alone)
@@ -33,13 +38,21 @@ struct Output {
   /// log p of every piece and, last, of the end.
   std::vector<float> token_log_probabilities;
   double log_probability = 0;  ///< their sum
-  double score = 0;            ///< normalised for length, see SearchOptions::length_penalty
+  double score = 0;            ///< see SearchOptions::length_penalty
+  double coverage = 0;         ///< what the coverage penalty adds to the score
 };
 
 /// The n-best translations of a line, best first and never none.
 struct Translation {
   std::vector<Output> n_best;
   const std::string& text() const { return n_best.front().text; }
+};
+
+/// What the translation of one line has to be like.
+struct LineConstraints {
+  std::string prefix;  ///< it begins with this, see TargetText::prefix()
+  /// It contains these phrases, see TargetText::required().
+  std::vector<std::string> required;
 };
 
 /// Where lines come from, for messages: "name:17: …" is the first of them when first_line is 17.
@@ -53,15 +66,23 @@ class Translator {
   /// Throws Error naming the file when the directory is not a whole model, UsageError on options
   /// that are out of range.
   explicit Translator(const std::filesystem::path& model_directory, TranslatorOptions options = {});
+  /// An ensemble: at every step the mean of the models' probabilities. Defaults are those of the
+  /// first. Throws Error also when their tokenizers are not the same.
+  explicit Translator(const std::vector<std::filesystem::path>& model_directories,
+                      TranslatorOptions options = {});
   ~Translator();
   Translator(Translator&&) noexcept;
 
-  /// One translation per line, in order; batches change scores by rounding at most. An empty or
-  /// blank line gives an empty text. The n-th output of a line that was split joins the n-th
-  /// outputs of its parts. May be called from several threads. Throws Error naming the first line
-  /// that is not UTF-8 or contains a NUL byte.
+  /// One translation per line, in order; batches change scores by rounding at most. The white space
+  /// that a line begins with is kept, so that an empty or blank line stays as it is. The n-th
+  /// output of a line that was split joins the n-th outputs of its parts. Samples depend on the
+  /// number of the line. May be called from several threads. constraints: for every line, or none.
+  /// A line that is split has its prefix in the first part and may not have required phrases. Of
+  /// lines without all required phrases a warning tells. Throws Error naming the first line that is
+  /// not UTF-8 or contains a NUL byte, or whose constraints the model's pieces cannot spell.
   std::vector<Translation> translate(std::span<const std::string> lines,
-                                     const LineOrigin& origin = {}) const;
+                                     const LineOrigin& origin = {},
+                                     std::span<const LineConstraints> constraints = {}) const;
 
   const SearchOptions& search_options() const;
 

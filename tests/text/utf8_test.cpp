@@ -33,5 +33,13 @@ TEST(Utf8, RefusesOverlongFormsSurrogatesAndTooLargeValues) {
   EXPECT_EQ(find_invalid_utf8("\xF4\x90\x80\x80"), 0u);
 }
 
+TEST(Utf8, ReplacesWhatIsNoCharacter) {
+  EXPECT_EQ(replace_invalid_utf8("caf\xE9 \xC3\xA9"), "caf\uFFFD \u00E9");
+  EXPECT_EQ(replace_invalid_utf8("\xE2\x82z"), "\uFFFDz");
+  EXPECT_EQ(replace_invalid_utf8(std::string("a\0b", 3)), "a\uFFFDb");
+  EXPECT_EQ(replace_invalid_utf8("\xFF\xFE"), "\uFFFD\uFFFD");
+  EXPECT_EQ(replace_invalid_utf8(""), "");
+}
+
 }  // namespace
 }  // namespace filigree::text

@@ -84,5 +84,27 @@ TEST(LogSumExp, OfNothingButMinusInfinityIsMinusInfinity) {
   EXPECT_EQ(maximum, values[0]);
 }
 
+TEST(LogAdd, AddsWhatTheLogarithmsStandFor) {
+  constexpr float kZero = -std::numeric_limits<float>::infinity();
+  Random random(6);
+  for (const int size : {1, 7, 64, 101}) {
+    std::vector<float> a(size), b(size), sums;
+    for (int i = 0; i < size; ++i) {
+      a[i] = i % 3 == 0 ? kZero : static_cast<float>(-200 * random.uniform());
+      b[i] = i % 2 == 0 ? kZero : static_cast<float>(-200 * random.uniform());
+    }
+    sums = a;
+    log_add(b.data(), 2, size, sums.data());
+    for (int i = 0; i < size; ++i) {
+      const double x = a[i], y = b[i] - 2.0, more = std::max(x, y);
+      if (std::isinf(more)) {
+        EXPECT_EQ(sums[i], kZero);
+      } else {
+        EXPECT_NEAR(sums[i], more + std::log(std::exp(x - more) + std::exp(y - more)), 1e-4) << i;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace filigree::translate

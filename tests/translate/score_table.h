@@ -37,6 +37,7 @@ class ScoreTable : public StepFunction {
       next.push_back(std::move(prefix));
     }
     prefixes_ = std::move(next);
+    if (!source_lengths_.empty()) set_attention(rows, scores);
     steps_ += 1;
     rows_ += static_cast<int>(rows.size());
   }
@@ -55,7 +56,10 @@ class ScoreTable : public StepFunction {
   /// Sets what follows a prefix, in any sentence.
   void set(const std::vector<int>& prefix, std::vector<float> probabilities) {
     for (float& p : probabilities) p = std::log(p);
-    given_[prefix] = std::move(probabilities);
+    set_logarithms(prefix, std::move(probabilities));
+  }
+  void set_logarithms(const std::vector<int>& prefix, std::vector<float> log_probabilities) {
+    given_[prefix] = std::move(log_probabilities);
   }
 
   std::vector<float> log_probabilities_of(uint64_t sentence, const std::vector<int>& prefix) const {
@@ -77,19 +81,54 @@ class ScoreTable : public StepFunction {
     return result;
   }
 
+  /// Lets the steps give attention weights of two layers with two heads.
+  void give_attention(std::vector<int> source_lengths) {
+    source_lengths_ = std::move(source_lengths);
+  }
+
+  /// The weights [2 layers, 2 heads, source_length + 1] after a prefix; many are zero.
+  static std::vector<float> attention_of(uint64_t sentence, const std::vector<int>& prefix,
+                                         int source_length) {
+    uint64_t key = combine(sentence, 77);
+    for (const int token : prefix) key = combine(key, token);
+    Random random(key);
+    std::vector<float> weights;
+    for (int row = 0; row < 4; ++row) {
+      std::vector<double> z(source_length + 1);
+      double total = 0;
+      for (double& weight : z) total += weight = std::max(0.0, random.uniform() - 0.5);
+      for (const double weight : z) {
+        weights.push_back(static_cast<float>(total > 0 ? weight / total : 0));
+      }
+    }
+    return weights;
+  }
+
   int steps() const { return steps_; }
   int rows() const { return rows_; }
   /// The sentences that are over, in the order in which they were.
   const std::vector<int>& released() const { return released_; }
 
  private:
+  void set_attention(std::span<const SearchRow> rows, StepScores& scores) {
+    attention_.clear();
+    for (size_t r = 0; r < rows.size(); ++r) {
+      const int sentence = rows[r].sentence;
+      attention_.push_back(
+          attention_of(sentences_[sentence], prefixes_[r], source_lengths_[sentence]));
+    }
+    scores.layers = scores.heads = 2;
+    scores.attention.assign(attention_.begin(), attention_.end());
+  }
+
   std::vector<uint64_t> sentences_;
   int vocabulary_;
   double zeros_;
   std::map<std::vector<int>, std::vector<float>> given_;
   std::vector<std::vector<int>> prefixes_;
   int steps_ = 0, rows_ = 0;
-  std::vector<int> released_;
+  std::vector<int> released_, source_lengths_;
+  std::vector<std::vector<float>> attention_;
 };
 
 }  // namespace filigree::translate

@@ -29,8 +29,7 @@ SearchOptions options(int beam_size, int max_length, double length_penalty = 1.0
 }
 
 std::vector<Hypothesis> search(ScoreTable& table, const SearchOptions& options) {
-  const std::vector<int> lengths = {1};
-  return beam_search(table, lengths, options).at(0);
+  return beam_search(table, {{1, {}, 0}}, options).at(0);
 }
 
 /// Every complete output, best first.
@@ -128,10 +127,10 @@ TEST(BeamSearch, ScoreDividesTheSumByLengthWithTheEndToken) {
 
 TEST(BeamSearch, OtherSentencesNeverChangeAResult) {
   std::vector<uint64_t> sentences;
-  std::vector<int> lengths;
+  std::vector<SentenceToSearch> lengths;
   for (int i = 0; i < 30; ++i) {
     sentences.push_back(i * 7 % 30);
-    lengths.push_back(1 + sentences.back() % 5);
+    lengths.push_back({static_cast<int>(1 + sentences.back() % 5), {}, 0});
   }
   SearchOptions wide = options(4, 3);
   wide.max_length_factor = 1.5;
@@ -140,8 +139,7 @@ TEST(BeamSearch, OtherSentencesNeverChangeAResult) {
   const auto batch = beam_search(together, lengths, wide);
   for (size_t i = 0; i < sentences.size(); ++i) {
     ScoreTable alone({sentences[i]}, 9, 0.2);
-    const std::vector<int> length = {lengths[i]};
-    const auto single = beam_search(alone, length, wide).at(0);
+    const auto single = beam_search(alone, {lengths[i]}, wide).at(0);
     ASSERT_EQ(single.size(), batch[i].size());
     for (size_t j = 0; j < single.size(); ++j) {
       EXPECT_EQ(single[j].tokens, batch[i][j].tokens);
@@ -231,7 +229,7 @@ TEST(BeamSearch, SentencesThatComeLaterFindWhatTheyWouldFindAlone) {
   for (int next = 0; next < static_cast<int>(keys.size()) || !search.empty();) {
     // Room for three sentences.
     while (next < static_cast<int>(keys.size()) && search.reserved_rows() + 3 <= 9) {
-      search.add(next++, 1);
+      search.add(next++, {1, {}, 0});
     }
     EXPECT_LE(search.reserved_rows(), 9);
     for (auto& [sentence, n_best] : search.step()) found[sentence] = std::move(n_best);

@@ -30,22 +30,21 @@ inline model::Transformer random_model(const model::ModelConfig& config, uint64_
   return transformer;
 }
 
-inline text::Tokenizer small_tokenizer() {
+inline text::Tokenizer small_tokenizer(const std::vector<std::string>& text = {
+                                           "the quick brown fox jumps over the lazy dog.",
+                                           "pack my box with five dozen liquor jugs. The End!"}) {
   text::TokenizerOptions options;
   options.vocab_size = 60;
   std::vector<std::string> lines;
-  for (int i = 0; i < 20; ++i) {
-    lines.insert(lines.end(), {"the quick brown fox jumps over the lazy dog.",
-                               "pack my box with five dozen liquor jugs. The End!"});
-  }
+  for (int i = 0; i < 20; ++i) lines.insert(lines.end(), text.begin(), text.end());
   return text::train_tokenizer(lines, options);
 }
 
 /// Writes a whole model directory.
-inline void write_model(const std::filesystem::path& directory) {
+inline void write_model(const std::filesystem::path& directory,
+                        const text::Tokenizer& tokenizer = small_tokenizer(), uint64_t seed = 1) {
   std::filesystem::create_directories(directory);
-  const text::Tokenizer tokenizer = small_tokenizer();
-  const model::Transformer transformer = random_model(small_config(tokenizer.size()));
+  const model::Transformer transformer = random_model(small_config(tokenizer.size()), seed);
   model::save_model_files(directory, transformer.config(), {tokenizer, tokenizer});
   model::save_parameters(directory / model::kWeightsFile, transformer.parameters());
 }

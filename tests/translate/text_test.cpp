@@ -63,12 +63,24 @@ TEST(GenerationConfig, WhatIsWrittenIsRead) {
   config.search.max_length_factor = 1.25;
   config.search.max_length_offset = 3;
   config.search.min_length = 1;
+  config.search.min_length_factor = 0.25;
+  config.search.coverage_penalty = 0.2;
+  config.search.no_repeat_ngram_size = 4;
   config.search.allow_unk = true;
+  config.search.sampling = true;
+  config.search.token_sampling = {.temperature = 0.7, .top_k = 9, .top_p = 0.95};
   config.max_source_length = 99;
   const GenerationConfig read = generation_config_from_json(to_json(config), "g.json");
   EXPECT_EQ(to_json(read), to_json(config));
   EXPECT_EQ(read.search.length_penalty, 0.6);
   EXPECT_TRUE(read.search.allow_unk);
+  EXPECT_EQ(read.search.coverage_penalty, 0.2);
+  EXPECT_EQ(read.search.min_length_factor, 0.25);
+  EXPECT_EQ(read.search.no_repeat_ngram_size, 4);
+  EXPECT_TRUE(read.search.sampling);
+  EXPECT_EQ(read.search.token_sampling.temperature, 0.7);
+  EXPECT_EQ(read.search.token_sampling.top_k, 9);
+  EXPECT_EQ(read.search.token_sampling.top_p, 0.95);
 }
 
 TEST(GenerationConfig, AbsentKeysKeepTheirDefaults) {
@@ -90,6 +102,9 @@ TEST(GenerationConfig, ErrorsNameTheFileAndTheKey) {
   EXPECT_THAT(reading(R"({"beam_size": 1e30})"), ThrowsMessage<Error>(HasSubstr("\"beam_size\"")));
   EXPECT_THAT(reading(R"({"allow_unk": 1})"), ThrowsMessage<Error>(HasSubstr("\"allow_unk\"")));
   EXPECT_THAT(reading(R"({"beam_size": 0})"), ThrowsMessage<Error>(HasSubstr("g.json: beam-size")));
+  EXPECT_THAT(reading(R"({"top_p": 2})"), ThrowsMessage<Error>(HasSubstr("g.json: top-p")));
+  EXPECT_THAT(reading(R"({"coverage_penalty": -1})"),
+              ThrowsMessage<Error>(HasSubstr("g.json: coverage-penalty")));
   EXPECT_THAT(reading(R"({"max_source_length": 0})"),
               ThrowsMessage<Error>(HasSubstr("max_source_length")));
   EXPECT_THAT(reading("[1]"), ThrowsMessage<Error>(HasSubstr("g.json: expected a JSON object")));

@@ -78,10 +78,11 @@ TEST_F(TranslatorTest, MayBeCalledFromSeveralThreads) {
   EXPECT_THAT(found, testing::Each(expected));
 }
 
-TEST_F(TranslatorTest, EmptyAndBlankLinesGiveEmptyLines) {
+TEST_F(TranslatorTest, EmptyAndBlankLinesAndLeadingBlanksStay) {
   const Translator translator(directory_);
-  EXPECT_THAT(texts(translator, {"", "fox", " \t "}),
-              testing::ElementsAre("", testing::Not(""), ""));
+  const std::string fox = texts(translator, {"fox"}).at(0);
+  EXPECT_THAT(texts(translator, {"", "\u3000 fox", " \t "}),
+              testing::ElementsAre("", "\u3000 " + fox, " \t "));
   EXPECT_THAT(translator.translate({}), testing::IsEmpty());
 }
 
@@ -132,6 +133,76 @@ TEST_F(TranslatorTest, BadBytesAreErrorsWithTheLine) {
       ThrowsMessage<Error>(HasSubstr("a.txt:12: byte 3 is not valid UTF-8")));
   const Lines nul = {std::string("a\0b", 3)};
   EXPECT_THAT([&] { translator.translate(nul); }, ThrowsMessage<Error>(HasSubstr("input:1:")));
+}
+
+TEST_F(TranslatorTest, BadBytesAreReplacedOnRequest) {
+  TranslatorOptions options;
+  options.replace_invalid = true;
+  const Translator translator(directory_, options);
+  EXPECT_EQ(texts(translator, {"fo\xff"}), texts(translator, {"fo\uFFFD"}));
+}
+
+TEST_F(TranslatorTest, ConstraintsHoldForTheirLine) {
+  TranslatorOptions options;
+  options.search = SearchOptions{};
+  options.search->beam_size = 12;
+  const Translator translator(directory_, options);
+  const Lines lines = {"quick fox", "lazy dog"};
+  const Lines plain = texts(translator, lines);
+  const LineConstraints constraints[] = {{"my box ", {}}, {"", {"five dozen", "jugs"}}};
+  const auto found = translator.translate(lines, {}, constraints);
+  EXPECT_THAT(found[0].text(), testing::StartsWith("my box"));
+  EXPECT_THAT(found[1].text(), testing::AllOf(HasSubstr("five dozen"), HasSubstr("jugs")));
+  const LineConstraints none[] = {{}, {}};
+  const auto without = translator.translate(lines, {}, none);
+  EXPECT_EQ(without[0].text(), plain[0]);
+  EXPECT_EQ(without[1].text(), plain[1]);
+}
+
+TEST_F(TranslatorTest, BannedPhrasesAreInNoTranslation) {
+  const Lines lines = some_lines();
+  const std::string first = texts(Translator(directory_), lines).at(1);
+  const std::string word = first.substr(0, first.find(' '));
+  ASSERT_NE(word, "");
+  TranslatorOptions options;
+  options.banned_phrases = {word};
+  for (const std::string& text : texts(Translator(directory_, options), lines)) {
+    EXPECT_THAT(" " + text, testing::Not(HasSubstr(" " + word)));
+  }
+}
+
+TEST_F(TranslatorTest, LinesThatAreSplitMayNotHaveRequiredPhrases) {
+  TranslatorOptions options;
+  options.max_source_length = 5;
+  const Translator translator(directory_, options);
+  const Lines lines = {"the quick brown fox jumps over the lazy dog"};
+  const LineConstraints constraints[] = {{"", {"fox"}}};
+  EXPECT_THAT([&] { translator.translate(lines, {}, constraints); },
+              ThrowsMessage<Error>(HasSubstr("required phrases")));
+}
+
+TEST_F(TranslatorTest, SamplesDependOnTheNumberOfTheLine) {
+  TranslatorOptions options;
+  options.search = SearchOptions{};
+  options.search->sampling = true;
+  const Translator translator(directory_, options);
+  const Lines lines(6, "quick fox");
+  const auto all = translator.translate(lines, {"input", 5});
+  const auto one = translator.translate(std::span(lines).subspan(3, 1), {"input", 8});
+  EXPECT_EQ(one[0].text(), all[3].text());
+  EXPECT_NE(all[0].text(), all[1].text());
+}
+
+TEST_F(TranslatorTest, EnsemblesNeedOneVocabulary) {
+  const auto other = directory_.string() + "_other";
+  write_model(other, small_tokenizer({"other words than those.", "and others!"}));
+  EXPECT_THAT(
+      [&] {
+        Translator({directory_, other});
+      },
+      ThrowsMessage<Error>(testing::AllOf(HasSubstr("_other: its tokenizers differ"),
+                                          HasSubstr(directory_.string()))));
+  std::filesystem::remove_all(other);
 }
 
 TEST_F(TranslatorTest, GenerationConfigGivesTheDefaults) {

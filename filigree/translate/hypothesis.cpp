@@ -1,0 +1,54 @@
+#include "filigree/translate/hypothesis.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace filigree::translate {
+
+double normalised_score(double log_probability, size_t length, double length_penalty) {
+  return log_probability /
+         std::pow(static_cast<double>(std::max<size_t>(length, 1)), length_penalty);
+}
+
+double log_coverage(std::span<const float> attention) {
+  constexpr float kLeast = 0.01f;
+  double sum = 0;
+  for (const float received : attention) sum += std::log(std::clamp(received, kLeast, 1.0f));
+  return sum;
+}
+
+LiveHypothesis LiveHypothesis::extended(int token, StepScores& scores, int row, int end,
+                                        const SearchOptions& options) const {
+  LiveHypothesis next = *this;
+  const double log_probability = scores.log_probability(row, token);
+  next.so_far.token_log_probabilities.push_back(static_cast<float>(log_probability));
+  if (std::isinf(log_probability)) {
+    next.so_far.impossible += 1;
+  } else {
+    next.so_far.log_probability += log_probability;
+  }
+  if (token != end) next.so_far.tokens.push_back(token);
+  if (options.coverage_penalty > 0) scores.add_mean_attention(row, next.attention);
+  return next;
+}
+
+Hypothesis LiveHypothesis::finished(const SearchOptions& options, bool complete) && {
+  Hypothesis& result = so_far;
+  result.complete = complete;
+  if (options.coverage_penalty > 0) {
+    result.coverage = options.coverage_penalty * log_coverage(attention);
+  }
+  result.score = result.coverage + normalised_score(result.log_probability,
+                                                    result.token_log_probabilities.size(),
+                                                    options.length_penalty);
+  if (result.impossible > 0) result.log_probability = -std::numeric_limits<double>::infinity();
+  return std::move(result);
+}
+
+bool scores_better(const Hypothesis& a, const Hypothesis& b) {
+  return a.impossible != b.impossible ? a.impossible < b.impossible : a.score > b.score;
+}
+
+}  // namespace filigree::translate
