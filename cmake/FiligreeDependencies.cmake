@@ -31,6 +31,9 @@ find_package(CLI11 REQUIRED)
 # LibTorch's collectives on the CPU have Gloo's headers in theirs.
 find_path(FILIGREE_GLOO_HEADERS gloo/context.h REQUIRED)
 
+# D3 draws the figures of reports, which carry it in themselves.
+find_file(FILIGREE_D3 d3.min.js PATHS /usr/share/nodejs/d3/dist NO_DEFAULT_PATH REQUIRED)
+
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(sentencepiece REQUIRED IMPORTED_TARGET sentencepiece)
 pkg_check_modules(openblas REQUIRED IMPORTED_TARGET openblas)

@@ -8,6 +8,7 @@ packages=(
   libtorch-dev libgloo-dev libopenblas-dev libhwy-dev
   libsentencepiece-dev libicu-dev zlib1g-dev
   libcli11-dev libyaml-cpp-dev nlohmann-json3-dev libspdlog-dev libfmt-dev
+  node-d3
   libgtest-dev libgmock-dev libbenchmark-dev
   python3-torch python3-pytest python3-pip
 )

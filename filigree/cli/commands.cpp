@@ -7,6 +7,7 @@ void add_commands(Program& program) {
   add_train(program);
   add_translate(program);
   add_evaluate(program);
+  add_inspect(program);
   add_average(program);
   add_info(program);
 }

@@ -12,6 +12,7 @@ void add_demo(Program& program);
 void add_train(Program& program);
 void add_translate(Program& program);
 void add_evaluate(Program& program);
+void add_inspect(Program& program);
 void add_average(Program& program);
 void add_info(Program& program);
 

@@ -4,18 +4,17 @@
 
 namespace filigree::cli {
 
-std::string head_table(const model::ModelConfig& config, const HeadText& text) {
-  constexpr int kWidth = 15;
+std::string head_table(const model::ModelConfig& config, const HeadText& text, int width) {
   std::string table = fmt::format("{:8} {:>5}", "block", "layer");
   for (int64_t head = 0; head < config.heads; ++head) {
-    table += fmt::format("{:>{}}", fmt::format("head {}", head + 1), kWidth);
+    table += fmt::format("{:>{}}", fmt::format("head {}", head + 1), width);
   }
   table += '\n';
   for (const model::AttentionBlock block : model::kAttentionBlocks) {
     for (int64_t layer = 0; layer < config.layers(block); ++layer) {
       table += fmt::format("{:8} {:>5}", name_of(block), layer + 1);
       for (int64_t head = 0; head < config.heads; ++head) {
-        table += fmt::format("{:>{}}", text(block, layer, head), kWidth);
+        table += fmt::format("{:>{}}", text(block, layer, head), width);
       }
       table += '\n';
     }

@@ -1,0 +1,382 @@
+#include "filigree/inspect/findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "filigree/inspect/comparison.h"
+
+namespace filigree::inspect {
+namespace {
+
+// A head and the value that it is named for.
+struct Best {
+  AttentionBlock block = AttentionBlock::kEncoder;
+  size_t layer = 0, head = 0;
+  double value = -1;
+  std::string name() const { return head_name(block, layer, head); }
+};
+
+Best best_head(const Statistics& statistics, Measure measure,
+               std::initializer_list<AttentionBlock> blocks) {
+  Best best;
+  for (const AttentionBlock block : blocks) {
+    const auto& layers = statistics.of(block).layers;
+    for (size_t l = 0; l < layers.size(); ++l) {
+      for (size_t h = 0; h < layers[l].heads.size(); ++h) {
+        const double value = layers[l].heads[h][measure].value().value_or(-1);
+        if (value > best.value) best = {block, l, h, value};
+      }
+    }
+  }
+  return best;
+}
+
+int64_t heads_of(const ModelInspection& model) {
+  int64_t heads = 0;
+  for (const AttentionBlock block : model::kAttentionBlocks) {
+    heads += model.config.layers(block) * model.config.heads;
+  }
+  return heads;
+}
+
+bool learns_alpha(const ModelInspection& model) {
+  return std::any_of(model::kAttentionBlocks.begin(), model::kAttentionBlocks.end(),
+                     [&](AttentionBlock block) { return model.config.attention(block).learned(); });
+}
+
+double percent(std::optional<double> share) { return 100 * share.value_or(0); }
+
+Verdict verdict(bool as_in_paper) {
+  return as_in_paper ? Verdict::kAsInPaper : Verdict::kNotAsInPaper;
+}
+
+double mean_alpha(const ModelInspection& model, AttentionBlock block) {
+  double sum = 0, count = 0;
+  for (const auto& layer : model.alpha[static_cast<size_t>(block)]) {
+    for (const double alpha : layer) {
+      sum += alpha;
+      ++count;
+    }
+  }
+  return count == 0 ? 1 : sum / count;
+}
+
+Finding sparsity(const ModelInspection& model) {
+  const Statistics& s = model.statistics;
+  const double encoder = percent(s.of(AttentionBlock::kEncoder).mean(Measure::kDensity));
+  const double cross = percent(s.of(AttentionBlock::kCross).mean(Measure::kDensity));
+  const double decoder = percent(s.of(AttentionBlock::kDecoder).mean(Measure::kDensity));
+  Finding finding{
+      fmt::format("{:.0f} % of the encoder's attention weights are above zero", encoder),
+      fmt::format("Of all pairs of tokens that a head may connect it connects {:.1f} % "
+                  "in the encoder, {:.1f} % from target to source and {:.1f} % in the "
+                  "decoder (means over heads, {} sentences).",
+                  encoder, cross, decoder, s.sentences)};
+  if (std::min({encoder, cross, decoder}) > 99.5) {
+    finding.title = "Every weight is above zero";
+    finding.text += " Softmax never gives a weight of exactly zero.";
+  }
+  return finding;
+}
+
+Finding learned_alpha(const ModelInspection& model) {
+  double least = 10, most = 0;
+  for (const auto& layers : model.alpha) {
+    for (const auto& heads : layers) {
+      for (const double alpha : heads) {
+        least = std::min(least, alpha);
+        most = std::max(most, alpha);
+      }
+    }
+  }
+  const double encoder = mean_alpha(model, AttentionBlock::kEncoder);
+  const double cross = mean_alpha(model, AttentionBlock::kCross);
+  const double decoder = mean_alpha(model, AttentionBlock::kDecoder);
+  const bool holds = encoder > cross && encoder > decoder;
+  return {
+      fmt::format("Heads have learned α from {:.2f} to {:.2f}", least, most),
+      fmt::format("α is {:.2f} on average in the encoder, {:.2f} in cross-attention and {:.2f} in "
+                  "the decoder; 1 is softmax, 2 is sparsemax. In the paper the encoder has the "
+                  "highest α (1.36, 1.17 and 1.21 on English to German).",
+                  encoder, cross, decoder),
+      verdict(holds)};
+}
+
+Finding cross_depth(const ModelInspection& model) {
+  const auto& layers = model.statistics.of(AttentionBlock::kCross).layers;
+  std::string list;
+  std::vector<double> densities;
+  for (const LayerStatistics& layer : layers) {
+    densities.push_back(layer.mean(Measure::kDensity).value_or(0));
+    list += fmt::format("{}{:.1f}", list.empty() ? "" : ", ", 100 * densities.back());
+  }
+  const bool sparser = densities.back() < densities.front();
+  return {
+      fmt::format("Cross-attention gets {} with depth", sparser ? "sparser" : "denser"),
+      fmt::format("Its density from the first layer to the last is {} %. In the paper the first "
+                  "two layers are the densest.",
+                  list),
+      verdict(sparser)};
+}
+
+Finding diversity(const ModelInspection& model) {
+  std::string text =
+      "Jensen-Shannon divergence of the heads of a layer, divided by the log of "
+      "their number: ";
+  for (const AttentionBlock block : model::kAttentionBlocks) {
+    const auto& layers = model.statistics.of(block).layers;
+    const auto most =
+        std::max_element(layers.begin(), layers.end(), [](const auto& a, const auto& b) {
+          return a.diversity.by_heads.value().value_or(0) <
+                 b.diversity.by_heads.value().value_or(0);
+        });
+    text += fmt::format("{}{} {:.3f} (highest in layer {})",
+                        block == AttentionBlock::kEncoder ? "" : "; ", name_of(block),
+                        model.statistics.of(block).mean_js_by_heads(), most - layers.begin() + 1);
+  }
+  return {"How different the heads of a layer are",
+          text + ". 0 would be heads that all look alike."};
+}
+
+void add_positional(std::vector<Finding>& all, const ModelInspection& model) {
+  const auto& [encoder, decoder] = std::pair{AttentionBlock::kEncoder, AttentionBlock::kDecoder};
+  const Best before = best_head(model.statistics, Measure::kPrevious, {encoder, decoder});
+  const Best after = best_head(model.statistics, Measure::kNext, {encoder});
+  all.push_back(
+      {before.value >= 0.9 ? "One head looks at the previous token"
+                           : "No head is a pure previous-token head",
+       fmt::format(
+           "{} puts {:.1f} % of its weight on the token before, more than any other; the best "
+           "for the token after is {} with {:.1f} %. The paper's heads reach about 95 %.",
+           before.name(), 100 * before.value, after.name(), 100 * after.value),
+       verdict(before.value >= 0.9)});
+}
+
+void add_word_pieces(std::vector<Finding>& all, const ModelInspection& model) {
+  const Best best = best_head(model.statistics, Measure::kWordPieces, {AttentionBlock::kEncoder});
+  if (best.value < 0) return;
+  const double own = model.statistics.of(best.block)
+                         .layers[best.layer]
+                         .heads[best.head][Measure::kOwnWord]
+                         .value()
+                         .value_or(0);
+  all.push_back(
+      {best.value >= 0.8 ? "One head puts the pieces of words together"
+                         : "No head merges word pieces clearly",
+       fmt::format("The best BPE-merging score is {:.1f} %, of {}, which keeps {:.1f} % of "
+                   "its weight within the word. In the paper softmax heads stay below 80 % "
+                   "and the sparse models' best reach 83 to 90 %.",
+                   100 * best.value, best.name(), 100 * own)});
+}
+
+void add_question(std::vector<Finding>& all, const ModelInspection& model) {
+  const Best best = best_head(model.statistics, Measure::kQuestion, {AttentionBlock::kEncoder});
+  if (best.value < 0) return;
+  const auto count =
+      model.statistics.of(best.block).layers[best.layer].heads[best.head][Measure::kQuestion].count;
+  if (count < 5) return;
+  all.push_back(
+      {"From question words to the question mark",
+       fmt::format("In {}, question words put {:.1f} % of their weight on the question mark "
+                   "at the end ({} pieces of such words). The paper's head: 97 to 99.5 %.",
+                   best.name(), 100 * best.value, count),
+       verdict(best.value >= 0.9)});
+}
+
+Finding coverage(const ModelInspection& model) {
+  const Mean& mean = model.statistics.coverage;
+  const Best least = [&] {
+    Best best;
+    best.value = 2;
+    const auto& layers = model.statistics.of(AttentionBlock::kCross).layers;
+    for (size_t l = 0; l < layers.size(); ++l) {
+      for (size_t h = 0; h < layers[l].heads.size(); ++h) {
+        const double value = layers[l].heads[h][Measure::kCoverage].value().value_or(2);
+        if (value < best.value) best = {AttentionBlock::kCross, l, h, value};
+      }
+    }
+    return best;
+  }();
+  const auto missed = mean.count - static_cast<int64_t>(mean.sum);
+  return {missed == 0 ? "No source word is overlooked"
+                      : fmt::format("{} source words are never looked at", missed),
+          fmt::format("{} of {} words of the source get a weight above zero from some head of "
+                      "cross-attention. The most selective head, {}, looks at {:.1f} % of them.",
+                      static_cast<int64_t>(mean.sum), mean.count, least.name(), 100 * least.value)};
+}
+
+Finding roles(const ModelInspection& model) {
+  std::map<std::string, int> counts;
+  int64_t with_role = 0;
+  for (const auto& layers : model.roles) {
+    for (const auto& heads : layers) {
+      for (const auto& of_head : heads) {
+        if (of_head.empty()) continue;
+        ++with_role;
+        ++counts[of_head.front().name];
+      }
+    }
+  }
+  std::string list;
+  for (const auto& [name, count] : counts) {
+    list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", name, count);
+  }
+  return {fmt::format("{} of {} heads have a role by its thresholds", with_role, heads_of(model)),
+          list.empty() ? "No head reaches a threshold." : "Clearest role of each: " + list + "."};
+}
+
+Finding most_alike(const ModelInspection& model) {
+  Best best;
+  size_t other = 0;
+  best.value = 2;
+  for (const AttentionBlock block : model::kAttentionBlocks) {
+    const auto& layers = model.statistics.of(block).layers;
+    for (size_t l = 0; l < layers.size(); ++l) {
+      const size_t heads = layers[l].heads.size();
+      for (size_t a = 0; a < heads; ++a) {
+        for (size_t b = a + 1; b < heads; ++b) {
+          const double value = layers[l].diversity.pairs[a * heads + b].value().value_or(2);
+          if (value < best.value) {
+            best = {block, l, a, value};
+            other = b;
+          }
+        }
+      }
+    }
+  }
+  return {"The two heads that are most alike",
+          best.value > 1 ? "There is one head a layer."
+                         : fmt::format("Heads {} and {} of {} layer {} differ by {:.3f} (0: the "
+                                       "same, 1: nothing in common).",
+                                       best.head + 1, other + 1, name_of(best.block),
+                                       best.layer + 1, best.value)};
+}
+
+void add_syntax(std::vector<Finding>& all, const Inspection& inspection,
+                const ModelInspection& model) {
+  double best = 0;
+  std::string text;
+  const auto& layers = model.statistics.of(AttentionBlock::kEncoder).layers;
+  for (size_t l = 0; l < layers.size(); ++l) {
+    for (size_t h = 0; h < layers[l].syntax.size(); ++h) {
+      for (const auto& [label, counts] : layers[l].syntax[h]) {
+        if (counts.total < kLeastRelations) continue;
+        const double chance = inspection.relations.rows.at(label).baseline();
+        const double accuracy = static_cast<double>(std::max(counts.to_head, counts.to_dependent)) /
+                                static_cast<double>(counts.total);
+        if (accuracy - chance <= best) continue;
+        best = accuracy - chance;
+        text = fmt::format(
+            "{} finds {:.1f} % of the {} relations ({}); always the commonest offset "
+            "finds {:.1f} %.",
+            head_name(AttentionBlock::kEncoder, l, h), 100 * accuracy, label,
+            counts.to_head >= counts.to_dependent ? "from dependent to head"
+                                                  : "from head to dependent",
+            100 * chance);
+      }
+    }
+  }
+  if (!text.empty()) all.push_back({"The head that follows syntax best", text});
+}
+
+void add_alignment(std::vector<Finding>& all, const ModelInspection& model) {
+  Best best;
+  const char* step = "";
+  const auto& layers = model.statistics.of(AttentionBlock::kCross).layers;
+  for (size_t l = 0; l < layers.size(); ++l) {
+    for (size_t h = 0; h < layers[l].output_alignment.size(); ++h) {
+      const double output = 1 - layers[l].output_alignment[h].error_rate();
+      const double input = 1 - layers[l].input_alignment[h].error_rate();
+      if (std::max(output, input) <= best.value) continue;
+      best = {AttentionBlock::kCross, l, h, std::max(output, input)};
+      step = output >= input ? "predicts the word" : "is given the word";
+    }
+  }
+  if (best.value < 0) return;
+  all.push_back({"The head that aligns words best",
+                 fmt::format("{} has an alignment error rate of {:.3f}, at the step that {}.",
+                             best.name(), 1 - best.value, step)});
+}
+
+void add_comparison(std::vector<Finding>& all, const Inspection& inspection, size_t m) {
+  const ModelInspection &base = inspection.models[0], &other = inspection.models[m];
+  const auto compare = [&](Headline what) {
+    std::string text;
+    for (const AttentionBlock block : model::kAttentionBlocks) {
+      const auto [value, low, high] = difference_of(base, other, block, what);
+      text += fmt::format("{}{} {:+.3f} [{:+.3f}, {:+.3f}]",
+                          block == AttentionBlock::kEncoder ? "" : ", ", name_of(block), value, low,
+                          high);
+    }
+    return text;
+  };
+  const auto softmax = [](const ModelInspection& model) {
+    return std::all_of(model::kAttentionBlocks.begin(), model::kAttentionBlocks.end(),
+                       [&](AttentionBlock block) {
+                         return model.config.attention(block).fixed_alpha() == 1 &&
+                                !model.config.attention(block).learned();
+                       });
+  };
+  Finding js{
+      fmt::format("Diversity of {} against {}", other.name, base.name),
+      "Difference of the Jensen-Shannon divergence (÷ log of the number of heads), with 95 % "
+      "intervals over sentences: " +
+          compare(Headline::kJs) + "."};
+  if (softmax(base) != softmax(other)) {
+    const ModelInspection &sparse = softmax(base) ? other : base,
+                          &dense = softmax(base) ? base : other;
+    const bool holds = std::all_of(model::kAttentionBlocks.begin(), model::kAttentionBlocks.end(),
+                                   [&](AttentionBlock block) {
+                                     return sparse.statistics.of(block).mean_js_by_heads() >=
+                                            dense.statistics.of(block).mean_js_by_heads();
+                                   });
+    js.title = fmt::format("{} {} more diverse than softmax in every block", sparse.name,
+                           holds ? "is" : "is not");
+    js.verdict = verdict(holds);
+  }
+  all.push_back(js);
+  all.push_back(
+      {fmt::format("Density of {} against {}", other.name, base.name),
+       "Difference of the share of weights above zero: " + compare(Headline::kDensity) + "."});
+}
+
+}  // namespace
+
+const char* to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kAsInPaper:
+      return "as in the paper";
+    case Verdict::kNotAsInPaper:
+      return "not as in the paper";
+    default:
+      return "";
+  }
+}
+
+std::string head_name(AttentionBlock block, size_t layer, size_t head) {
+  return fmt::format("{} layer {}, head {}", name_of(block), layer + 1, head + 1);
+}
+
+std::vector<Finding> findings(const Inspection& inspection) {
+  const ModelInspection& model = inspection.models.front();
+  const bool sparse =
+      percent(model.statistics.of(AttentionBlock::kCross).mean(Measure::kDensity)) < 99.5;
+  std::vector<Finding> all = {sparsity(model)};
+  if (learns_alpha(model)) all.push_back(learned_alpha(model));
+  if (sparse) all.push_back(cross_depth(model));
+  all.push_back(diversity(model));
+  for (size_t m = 1; m < inspection.models.size(); ++m) add_comparison(all, inspection, m);
+  all.push_back(roles(model));
+  add_positional(all, model);
+  add_word_pieces(all, model);
+  add_question(all, model);
+  all.push_back(coverage(model));
+  add_syntax(all, inspection, model);
+  add_alignment(all, model);
+  all.push_back(most_alike(model));
+  return all;
+}
+
+}  // namespace filigree::inspect
