@@ -6,32 +6,10 @@
 #include <map>
 
 #include "filigree/inspect/comparison.h"
+#include "filigree/inspect/head_findings.h"
 
 namespace filigree::inspect {
 namespace {
-
-// A head and the value that it is named for.
-struct Best {
-  AttentionBlock block = AttentionBlock::kEncoder;
-  size_t layer = 0, head = 0;
-  double value = -1;
-  std::string name() const { return head_name(block, layer, head); }
-};
-
-Best best_head(const Statistics& statistics, Measure measure,
-               std::initializer_list<AttentionBlock> blocks) {
-  Best best;
-  for (const AttentionBlock block : blocks) {
-    const auto& layers = statistics.of(block).layers;
-    for (size_t l = 0; l < layers.size(); ++l) {
-      for (size_t h = 0; h < layers[l].heads.size(); ++h) {
-        const double value = layers[l].heads[h][measure].value().value_or(-1);
-        if (value > best.value) best = {block, l, h, value};
-      }
-    }
-  }
-  return best;
-}
 
 int64_t heads_of(const ModelInspection& model) {
   int64_t heads = 0;
@@ -44,6 +22,11 @@ int64_t heads_of(const ModelInspection& model) {
 bool learns_alpha(const ModelInspection& model) {
   return std::any_of(model::kAttentionBlocks.begin(), model::kAttentionBlocks.end(),
                      [&](AttentionBlock block) { return model.config.attention(block).learned(); });
+}
+
+bool is_softmax(const ModelInspection& model, AttentionBlock block) {
+  const model::AttentionTransform& attention = model.config.attention(block);
+  return !attention.learned() && attention.fixed_alpha() == 1;
 }
 
 double percent(std::optional<double> share) { return 100 * share.value_or(0); }
@@ -105,84 +88,43 @@ Finding learned_alpha(const ModelInspection& model) {
 }
 
 Finding cross_depth(const ModelInspection& model) {
-  const auto& layers = model.statistics.of(AttentionBlock::kCross).layers;
   std::string list;
   std::vector<double> densities;
-  for (const LayerStatistics& layer : layers) {
+  for (const LayerStatistics& layer : model.statistics.of(AttentionBlock::kCross).layers) {
     densities.push_back(layer.mean(Measure::kDensity).value_or(0));
     list += fmt::format("{}{:.1f}", list.empty() ? "" : ", ", 100 * densities.back());
   }
   const bool sparser = densities.back() < densities.front();
-  return {
-      fmt::format("Cross-attention gets {} with depth", sparser ? "sparser" : "denser"),
-      fmt::format("Its density from the first layer to the last is {} %. In the paper the first "
-                  "two layers are the densest.",
-                  list),
-      verdict(sparser)};
+  const char* const how = *std::min_element(densities.begin(), densities.end()) > 0.995
+                              ? "is dense in every layer"
+                          : sparser ? "gets sparser with depth"
+                                    : "does not get sparser with depth";
+  return {fmt::format("Cross-attention {}", how),
+          fmt::format("Its density from the first layer to the last is {} %. In the paper it is "
+                      "densest in the first two layers.",
+                      list),
+          verdict(sparser && densities.front() - densities.back() > 0.005)};
 }
 
 Finding diversity(const ModelInspection& model) {
+  Best most;
   std::string text =
-      "Jensen-Shannon divergence of the heads of a layer, divided by the log of "
-      "their number: ";
+      "Jensen-Shannon divergence of the heads of a layer, divided by the log of their number: ";
   for (const AttentionBlock block : model::kAttentionBlocks) {
     const auto& layers = model.statistics.of(block).layers;
-    const auto most =
-        std::max_element(layers.begin(), layers.end(), [](const auto& a, const auto& b) {
-          return a.diversity.by_heads.value().value_or(0) <
-                 b.diversity.by_heads.value().value_or(0);
-        });
-    text += fmt::format("{}{} {:.3f} (highest in layer {})",
-                        block == AttentionBlock::kEncoder ? "" : "; ", name_of(block),
-                        model.statistics.of(block).mean_js_by_heads(), most - layers.begin() + 1);
+    for (size_t l = 0; l < layers.size(); ++l) {
+      const double js = layers[l].diversity.by_heads.value().value_or(0);
+      if (js > most.value) most = {block, l, 0, js};
+    }
+    text +=
+        fmt::format("{} {:.3f}, ", name_of(block), model.statistics.of(block).mean_js_by_heads());
   }
-  return {"How different the heads of a layer are",
-          text + ". 0 would be heads that all look alike."};
-}
-
-void add_positional(std::vector<Finding>& all, const ModelInspection& model) {
-  const auto& [encoder, decoder] = std::pair{AttentionBlock::kEncoder, AttentionBlock::kDecoder};
-  const Best before = best_head(model.statistics, Measure::kPrevious, {encoder, decoder});
-  const Best after = best_head(model.statistics, Measure::kNext, {encoder});
-  all.push_back(
-      {before.value >= 0.9 ? "One head looks at the previous token"
-                           : "No head is a pure previous-token head",
-       fmt::format(
-           "{} puts {:.1f} % of its weight on the token before, more than any other; the best "
-           "for the token after is {} with {:.1f} %. The paper's heads reach about 95 %.",
-           before.name(), 100 * before.value, after.name(), 100 * after.value),
-       verdict(before.value >= 0.9)});
-}
-
-void add_word_pieces(std::vector<Finding>& all, const ModelInspection& model) {
-  const Best best = best_head(model.statistics, Measure::kWordPieces, {AttentionBlock::kEncoder});
-  if (best.value < 0) return;
-  const double own = model.statistics.of(best.block)
-                         .layers[best.layer]
-                         .heads[best.head][Measure::kOwnWord]
-                         .value()
-                         .value_or(0);
-  all.push_back(
-      {best.value >= 0.8 ? "One head puts the pieces of words together"
-                         : "No head merges word pieces clearly",
-       fmt::format("The best BPE-merging score is {:.1f} %, of {}, which keeps {:.1f} % of "
-                   "its weight within the word. In the paper softmax heads stay below 80 % "
-                   "and the sparse models' best reach 83 to 90 %.",
-                   100 * best.value, best.name(), 100 * own)});
-}
-
-void add_question(std::vector<Finding>& all, const ModelInspection& model) {
-  const Best best = best_head(model.statistics, Measure::kQuestion, {AttentionBlock::kEncoder});
-  if (best.value < 0) return;
-  const auto count =
-      model.statistics.of(best.block).layers[best.layer].heads[best.head][Measure::kQuestion].count;
-  if (count < 5) return;
-  all.push_back(
-      {"From question words to the question mark",
-       fmt::format("In {}, question words put {:.1f} % of their weight on the question mark "
-                   "at the end ({} pieces of such words). The paper's head: 97 to 99.5 %.",
-                   best.name(), 100 * best.value, count),
-       verdict(best.value >= 0.9)});
+  text += fmt::format(
+      "and {:.3f} in that layer. 0 would be heads that all look alike, 1 heads that "
+      "never look at the same.",
+      most.value);
+  return {fmt::format("Heads differ most in {} layer {}", name_of(most.block), most.layer + 1),
+          text};
 }
 
 Finding coverage(const ModelInspection& model) {
@@ -254,52 +196,6 @@ Finding most_alike(const ModelInspection& model) {
                                        best.layer + 1, best.value)};
 }
 
-void add_syntax(std::vector<Finding>& all, const Inspection& inspection,
-                const ModelInspection& model) {
-  double best = 0;
-  std::string text;
-  const auto& layers = model.statistics.of(AttentionBlock::kEncoder).layers;
-  for (size_t l = 0; l < layers.size(); ++l) {
-    for (size_t h = 0; h < layers[l].syntax.size(); ++h) {
-      for (const auto& [label, counts] : layers[l].syntax[h]) {
-        if (counts.total < kLeastRelations) continue;
-        const double chance = inspection.relations.rows.at(label).baseline();
-        const double accuracy = static_cast<double>(std::max(counts.to_head, counts.to_dependent)) /
-                                static_cast<double>(counts.total);
-        if (accuracy - chance <= best) continue;
-        best = accuracy - chance;
-        text = fmt::format(
-            "{} finds {:.1f} % of the {} relations ({}); always the commonest offset "
-            "finds {:.1f} %.",
-            head_name(AttentionBlock::kEncoder, l, h), 100 * accuracy, label,
-            counts.to_head >= counts.to_dependent ? "from dependent to head"
-                                                  : "from head to dependent",
-            100 * chance);
-      }
-    }
-  }
-  if (!text.empty()) all.push_back({"The head that follows syntax best", text});
-}
-
-void add_alignment(std::vector<Finding>& all, const ModelInspection& model) {
-  Best best;
-  const char* step = "";
-  const auto& layers = model.statistics.of(AttentionBlock::kCross).layers;
-  for (size_t l = 0; l < layers.size(); ++l) {
-    for (size_t h = 0; h < layers[l].output_alignment.size(); ++h) {
-      const double output = 1 - layers[l].output_alignment[h].error_rate();
-      const double input = 1 - layers[l].input_alignment[h].error_rate();
-      if (std::max(output, input) <= best.value) continue;
-      best = {AttentionBlock::kCross, l, h, std::max(output, input)};
-      step = output >= input ? "predicts the word" : "is given the word";
-    }
-  }
-  if (best.value < 0) return;
-  all.push_back({"The head that aligns words best",
-                 fmt::format("{} has an alignment error rate of {:.3f}, at the step that {}.",
-                             best.name(), 1 - best.value, step)});
-}
-
 void add_comparison(std::vector<Finding>& all, const Inspection& inspection, size_t m) {
   const ModelInspection &base = inspection.models[0], &other = inspection.models[m];
   const auto compare = [&](Headline what) {
@@ -314,10 +210,7 @@ void add_comparison(std::vector<Finding>& all, const Inspection& inspection, siz
   };
   const auto softmax = [](const ModelInspection& model) {
     return std::all_of(model::kAttentionBlocks.begin(), model::kAttentionBlocks.end(),
-                       [&](AttentionBlock block) {
-                         return model.config.attention(block).fixed_alpha() == 1 &&
-                                !model.config.attention(block).learned();
-                       });
+                       [&](AttentionBlock block) { return is_softmax(model, block); });
   };
   Finding js{
       fmt::format("Diversity of {} against {}", other.name, base.name),
@@ -355,26 +248,16 @@ const char* to_string(Verdict verdict) {
   }
 }
 
-std::string head_name(AttentionBlock block, size_t layer, size_t head) {
-  return fmt::format("{} layer {}, head {}", name_of(block), layer + 1, head + 1);
-}
-
 std::vector<Finding> findings(const Inspection& inspection) {
   const ModelInspection& model = inspection.models.front();
-  const bool sparse =
-      percent(model.statistics.of(AttentionBlock::kCross).mean(Measure::kDensity)) < 99.5;
   std::vector<Finding> all = {sparsity(model)};
   if (learns_alpha(model)) all.push_back(learned_alpha(model));
-  if (sparse) all.push_back(cross_depth(model));
+  if (!is_softmax(model, AttentionBlock::kCross)) all.push_back(cross_depth(model));
   all.push_back(diversity(model));
   for (size_t m = 1; m < inspection.models.size(); ++m) add_comparison(all, inspection, m);
   all.push_back(roles(model));
-  add_positional(all, model);
-  add_word_pieces(all, model);
-  add_question(all, model);
+  add_head_findings(all, inspection, model);
   all.push_back(coverage(model));
-  add_syntax(all, inspection, model);
-  add_alignment(all, model);
   all.push_back(most_alike(model));
   return all;
 }

@@ -22,7 +22,4 @@ struct Finding {
 /// Of the first model, and of the others beside it.
 std::vector<Finding> findings(const Inspection& inspection);
 
-/// "encoder layer 2, head 3": counted from 1.
-std::string head_name(AttentionBlock block, size_t layer, size_t head);
-
 }  // namespace filigree::inspect
