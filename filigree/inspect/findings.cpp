@@ -29,6 +29,11 @@ bool is_softmax(const ModelInspection& model, AttentionBlock block) {
   return !attention.learned() && attention.fixed_alpha() == 1;
 }
 
+bool is_softmax(const ModelInspection& model) {
+  return std::all_of(model::kAttentionBlocks.begin(), model::kAttentionBlocks.end(),
+                     [&](AttentionBlock block) { return is_softmax(model, block); });
+}
+
 double percent(std::optional<double> share) { return 100 * share.value_or(0); }
 
 Verdict verdict(bool as_in_paper) {
@@ -57,7 +62,7 @@ Finding sparsity(const ModelInspection& model) {
                   "in the encoder, {:.1f} % from target to source and {:.1f} % in the "
                   "decoder (means over heads, {} sentences).",
                   encoder, cross, decoder, s.sentences)};
-  if (std::min({encoder, cross, decoder}) > 99.5) {
+  if (is_softmax(model)) {
     finding.title = "Every weight is above zero";
     finding.text += " Softmax never gives a weight of exactly zero.";
   }
@@ -208,18 +213,14 @@ void add_comparison(std::vector<Finding>& all, const Inspection& inspection, siz
     }
     return text;
   };
-  const auto softmax = [](const ModelInspection& model) {
-    return std::all_of(model::kAttentionBlocks.begin(), model::kAttentionBlocks.end(),
-                       [&](AttentionBlock block) { return is_softmax(model, block); });
-  };
   Finding js{
       fmt::format("Diversity of {} against {}", other.name, base.name),
       "Difference of the Jensen-Shannon divergence (÷ log of the number of heads), with 95 % "
       "intervals over sentences: " +
           compare(Headline::kJs) + "."};
-  if (softmax(base) != softmax(other)) {
-    const ModelInspection &sparse = softmax(base) ? other : base,
-                          &dense = softmax(base) ? base : other;
+  if (is_softmax(base) != is_softmax(other)) {
+    const ModelInspection &sparse = is_softmax(base) ? other : base,
+                          &dense = is_softmax(base) ? base : other;
     const bool holds = std::all_of(model::kAttentionBlocks.begin(), model::kAttentionBlocks.end(),
                                    [&](AttentionBlock block) {
                                      return sparse.statistics.of(block).mean_js_by_heads() >=

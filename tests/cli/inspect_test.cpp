@@ -1,4 +1,5 @@
 // filigree inspect as a program: its files agree with each other, and bad input is one line.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -99,6 +100,36 @@ TEST_F(Inspect, AModelComparedWithItselfDoesNotDiffer) {
   const std::string report = content_of(file("r.html"));
   EXPECT_THAT(report, HasSubstr("<!doctype html>"));
   EXPECT_THAT(report, Not(HasSubstr("{{numbers}}")));
+}
+
+TEST_F(Inspect, ReadsParsesAndAlignments) {
+  // Every word depends on the one before it and is translated by the word at its place.
+  std::string parses, links, line;
+  for (std::istringstream text(content_of(file("test.src"))); std::getline(text, line);) {
+    std::istringstream words(line);
+    int number = 0;
+    for (std::string word; words >> word; ++number) {
+      parses += fmt::format("{}\t{}\t_\t_\t_\t_\t{}\t{}\t_\t_\n", number + 1, word, number,
+                            number == 0 ? "root" : "dep");
+      links += fmt::format("{0}-{0} ", number);
+    }
+    parses += '\n';
+    links += '\n';
+  }
+  toy_->write("test.conllu", parses);
+  toy_->write("test.links", links);
+  const Outcome outcome =
+      inspect({file("test.src"), file("test.trg"), "--conllu", file("test.conllu"), "--alignments",
+               file("test.links"), "--json", "-"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json numbers = json::parse(outcome.out);
+  EXPECT_EQ(numbers["relations"][0]["label"], "dep");
+  EXPECT_EQ(numbers["relations"][0]["offset"], -1);
+  EXPECT_EQ(numbers["relations"][0]["baseline"], 1);
+  const json& blocks = numbers["models"][0]["blocks"];
+  EXPECT_EQ(numbers["models"][0]["unmatched_parses"], 0);
+  EXPECT_LE(blocks["encoder"]["layers"][0]["heads"][0]["syntax"]["dep"]["to_head"], 1);
+  EXPECT_LT(blocks["cross"]["layers"][0]["heads"][0]["alignment_error_rate"]["output"], 1);
 }
 
 TEST_F(Inspect, BadInputIsOneLineThatSaysWhere) {

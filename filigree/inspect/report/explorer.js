@@ -7,6 +7,7 @@ const explorer = {
   unit: "pieces",
   role: "",
   focus: null,  // {side: "queries" or "keys", index}
+  pinned: false,  // whether the focus stays when the pointer leaves
   panels: [{model: 0, layer: 0, head: 0}],
 };
 

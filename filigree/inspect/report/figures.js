@@ -26,16 +26,14 @@ function drawPanels(container, height, draw, blocks = blockNames) {
   return svg;
 }
 
-function axes(g, x, y, width, height, labels, xTicks, yTicks) {
+function drawAxes(g, bottom, y, width, height, labels) {
   g.append("g").attr("class", "grid")
-      .call(d3.axisLeft(y).ticks(yTicks || 4).tickSize(-width).tickFormat(""))
+      .call(d3.axisLeft(y).ticks(4).tickSize(-width).tickFormat(""))
       .call((grid) => grid.select(".domain").remove());
-  g.append("g").attr("transform", `translate(0,${height})`).call(xTicks);
-  g.append("g").call(d3.axisLeft(y).ticks(yTicks || 4).tickSizeOuter(0));
+  g.append("g").attr("transform", `translate(0,${height})`).call(bottom.tickSizeOuter(0));
+  g.append("g").call(d3.axisLeft(y).ticks(4).tickSizeOuter(0));
   g.append("text").attr("x", width).attr("y", height + 30).attr("text-anchor", "end").text(labels.x);
-  g.append("text").attr("x", -36).attr("y", -11 + 1).attr("visibility", labels.y ? null : "hidden")
-      .attr("text-anchor", "start").attr("transform", `translate(${width + 36},0)`)
-      .attr("text-anchor", "end").text(labels.y);
+  g.append("text").attr("x", width).attr("y", -11).attr("text-anchor", "end").text(labels.y);
 }
 
 // Grouped bars of counts, one group a bin and one bar a model. series: [{model, values}].
@@ -43,7 +41,7 @@ function drawBars(g, series, edges, width, height, labels, describe) {
   const x = d3.scaleLinear().domain([edges[0], edges[edges.length - 1]]).range([0, width]);
   const y = d3.scaleLinear()
       .domain([0, d3.max(series, (s) => d3.max(s.values)) || 1]).nice().range([height, 0]);
-  axes(g, x, y, width, height, labels, d3.axisBottom(x).ticks(5).tickSizeOuter(0));
+  drawAxes(g, d3.axisBottom(x).ticks(5), y, width, height, labels);
   series.forEach(({model, values}, s) => {
     const bar = (width / values.length - 2) / series.length;
     g.append("g").attr("class", `m${model}`).selectAll("rect").data(values).join("rect")
@@ -64,7 +62,7 @@ function drawOverLayers(g, block, width, height, label, estimate, heads) {
   const top = heads ? 1 : d3.max(all) || 1;
   const y = d3.scaleLinear().domain([0, top]).range([height, 0]);
   if (!heads) y.nice();
-  axes(g, x, y, width, height, {x: "layer", y: label}, d3.axisBottom(x).tickSizeOuter(0));
+  drawAxes(g, d3.axisBottom(x), y, width, height, {x: "layer", y: label});
   for (const m of models) {
     const of = g.append("g").attr("class", `m${m}`);
     const shift = (m - (models.length - 1) / 2) * 6;
@@ -119,16 +117,15 @@ function drawTrajectories(container) {
   const model = numbers.models.findIndex((m) => m.history);
   const {steps, alpha} = numbers.models[model].history;
   const layers = d3.max(blockNames, (block) => (alpha[block] || []).length);
-  // Lighter for later layers; both ends are visible on light and dark.
-  const colour = d3.scaleSequential(d3.interpolateViridis).domain([-0.5, Math.max(layers, 2)]);
+  // Both ends of this stretch of the scale are visible on light and on dark.
+  const colour = (layer) => d3.interpolateViridis(0.25 + 0.55 * layer / Math.max(layers - 1, 1));
   drawPanels(container, 230, (g, block, width, height) => {
     const lines = (alpha[block] || []).flatMap(
         (heads, l) => heads.map((values, h) => ({l, h, values})));
     const x = d3.scaleLinear().domain([0, d3.max(steps)]).range([0, width]);
     const y = d3.scaleLinear().domain(d3.extent([1, 2, ...lines.flatMap((d) => d.values)]))
         .range([height, 0]);
-    axes(g, x, y, width, height, {x: "updates", y: "α"},
-        d3.axisBottom(x).ticks(4, "~s").tickSizeOuter(0));
+    drawAxes(g, d3.axisBottom(x).ticks(4, "~s"), y, width, height, {x: "updates", y: "α"});
     g.selectAll("path.trajectory").data(lines).join("path").attr("class", "trajectory")
         .attr("stroke", (d) => colour(d.l))
         .attr("d", (d) => d3.line((v, i) => x(steps[i]), (v) => y(v))(d.values))
