@@ -75,7 +75,7 @@ function drawOverLayers(g, block, width, height, label, estimate, heads) {
           .append("title").text((head, h) => `${numbers.models[m].name}, layer ${l + 1}, head ${h + 1}: ${formatPercent(heads(head))}`));
     }
     of.append("path").attr("class", "series")
-        .attr("d", d3.line((layer, l) => at(l), (layer) => y(estimate(layer).value))(data));
+        .attr("d", d3.line().x((layer, l) => at(l)).y((layer) => y(estimate(layer).value))(data));
     of.selectAll("line.interval").data(data).join("line").attr("class", "interval")
         .attr("x1", (d, l) => at(l)).attr("x2", (d, l) => at(l))
         .attr("y1", (d) => y(estimate(d).low)).attr("y2", (d) => y(estimate(d).high));
@@ -128,7 +128,7 @@ function drawTrajectories(container) {
     drawAxes(g, d3.axisBottom(x).ticks(4, "~s"), y, width, height, {x: "updates", y: "α"});
     g.selectAll("path.trajectory").data(lines).join("path").attr("class", "trajectory")
         .attr("stroke", (d) => colour(d.l))
-        .attr("d", (d) => d3.line((v, i) => x(steps[i]), (v) => y(v))(d.values))
+        .attr("d", (d) => d3.line().x((v, i) => x(steps[i])).y((v) => y(v))(d.values))
         .append("title").text((d) => `layer ${d.l + 1}, head ${d.h + 1}: α ${d.values[d.values.length - 1].toFixed(3)} at the end`);
   });
 }
@@ -156,7 +156,7 @@ function drawSupport(container) {
       return {model, values: sums.map((n) => 100 * n / total)};
     });
     const edges = d3.range(series[0].values.length + 1).map((i) => i + 0.5);
-    drawBars(g, series, edges, width, height, {x: "tokens looked at (last: 33 or more)", y: "% of queries"},
+    drawBars(g, series, edges, width, height, {x: "tokens (last: 33 or more)", y: "% of queries"},
         (m, from, to, v) => `${numbers.models[m].name}: ${v.toFixed(1)} % of queries look at ${from + 0.5} tokens`);
   });
 }
