@@ -1,6 +1,7 @@
 // What a search and a model say to each other: rows in, scores of next tokens out.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -44,8 +45,9 @@ class StepScores {
   float* block_maxima(int row) {
     return block_maxima_.data() + static_cast<size_t>(row) * blocks();
   }
+  /// At most 0, also where rounding says otherwise, so that sums of it only fall.
   double log_probability(int row, int token) {
-    return static_cast<double>(values(row)[token]) - log_normaliser(row);
+    return std::min(static_cast<double>(values(row)[token]) - log_normaliser(row), 0.0);
   }
 
   /// Sets a row's block maxima from its values.

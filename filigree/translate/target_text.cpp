@@ -105,6 +105,7 @@ void TargetText::add_banned(std::string_view phrase, PhraseGraph& graph) const {
   }
   const std::string spelled = std::string(kSpace) + std::string(without_space(spell(tokens)));
   const size_t word = kSpace.size();
+  if (spelled.size() == word) return;
   std::map<size_t, int> nodes;  // By the bytes that are spelled so far.
   const auto node_at = [&](size_t place) {
     if (place == spelled.size()) return PhraseGraph::kEnd;
@@ -139,7 +140,7 @@ PhraseGraph TargetText::banned(std::span<const std::string> phrases) const {
 
 RequiredPhrase TargetText::required(std::string_view phrase) const {
   const std::vector<int> tokens = encode(phrase);
-  if (tokens.empty()) throw Error("a required phrase is blank");
+  if (tokens.empty()) throw Error("\"{}\" is blank", phrase);
   const std::string spelled = spell(tokens);
   const std::string_view word = without_space(spelled);
   RequiredPhrase ways = {tokens};

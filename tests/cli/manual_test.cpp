@@ -61,7 +61,7 @@ TEST(Manual, NamesNoOptionThatIsNone) {
   }
   const std::regex option("--([a-z][a-z0-9-]*)");
   for (const char* name :
-       {"commands.md", "getting-started.md", "model-directory.md", "../README.md"}) {
+       {"commands.md", "getting-started.md", "model-directory.md", "search.md", "../README.md"}) {
     const std::string text = page(name);
     for (std::sregex_iterator i(text.begin(), text.end(), option), end; i != end; ++i) {
       EXPECT_TRUE(known.contains((*i)[1])) << name << ": " << (*i)[0];

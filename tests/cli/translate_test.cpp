@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <utility>
 
 #include "tests/cli/matchers.h"
 #include "tests/cli/process.h"
@@ -96,6 +98,111 @@ TEST_F(Translate, BadInputIsOneLine) {
       run_filigree({"translate", "-m", model(), "--beam-size", "2", "--n-best", "3"}, "a\n"),
       FailsWith(2, AllOf(HasSubstr("n-best 3"), HasSubstr("beam size"))));
   EXPECT_THAT(run_filigree({"translate"}), FailsWith(2, HasSubstr("--model is required")));
+}
+
+TEST_F(Translate, LeadingBlanksAreKept) {
+  const Outcome outcome = run_filigree({"translate", "-m", model()}, "red cat\n  red cat\n \t\n");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::string text = outcome.out.substr(0, outcome.out.find('\n'));
+  EXPECT_EQ(outcome.out, text + "\n  " + text + "\n \t\n");
+}
+
+TEST_F(Translate, InvalidBytesAreReplacedOnRequest) {
+  const std::vector<std::string> command = {"translate", "-m", model(), "--replace-invalid"};
+  const Outcome outcome = run_filigree(command, "red\nred \xff cat\n");
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.err, HasSubstr("standard input:2: is not valid UTF-8"));
+  EXPECT_EQ(outcome.out, run_filigree(command, "red\nred \uFFFD cat\n").out);
+}
+
+TEST_F(Translate, PrefixesAndPhrasesAreKeptLineByLine) {
+  const std::string source = "red cat\nblue dog\n";
+  const std::vector<std::string> plain = {"translate", "-m", model(), "-b", "12"};
+  const auto lines = [&](std::vector<std::string> options) {
+    options.insert(options.begin(), plain.begin(), plain.end());
+    const Outcome outcome = run_filigree(options, source);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "");
+    const size_t end = outcome.out.find('\n');
+    return std::pair(outcome.out.substr(0, end + 1), outcome.out.substr(end + 1));
+  };
+  const auto [first, second] = lines({});
+  const auto prefixed = lines({"--target-prefix", folder_.write("prefix", "neu \n\n")});
+  EXPECT_THAT(prefixed.first, StartsWith("neu "));
+  EXPECT_EQ(prefixed.second, second);
+  const auto required =
+      lines({"--require-phrases", folder_.write("phrases", "\nMond\talt gross\n")});
+  EXPECT_EQ(required.first, first);
+  EXPECT_THAT(required.second, AllOf(HasSubstr("Mond"), HasSubstr("alt gross")));
+  ASSERT_THAT(first, HasSubstr("Katze"));
+  const auto banned = lines({"--ban-phrases", folder_.write("banned", "Katze\n")});
+  EXPECT_THAT(banned.first, testing::Not(HasSubstr("Katze")));
+  EXPECT_EQ(banned.second, second);
+}
+
+TEST_F(Translate, PhrasesThatDoNotFitAreReportedByLine) {
+  const std::string phrases = folder_.write("phrases", "\nMond\tSonne\tHund\n");
+  const Outcome outcome = run_filigree({"translate", "-m", model(), "--max-length-factor", "0",
+                                        "--max-length-offset", "2", "--require-phrases", phrases},
+                                       "red\nblue\n");
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.err, HasSubstr("standard input:2: not all required phrases"));
+}
+
+TEST_F(Translate, SamplesDependOnTheSeedAndTheLineAlone) {
+  std::string source;
+  for (int i = 0; i < 20; ++i) source += i % 2 ? "red cat\n" : "big old moon\n";
+  const auto sample = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> command = {"translate",     "-m",  model(),    "--sampling",
+                                        "--temperature", "1.5", "--n-best", "3"};
+    command.insert(command.end(), more.begin(), more.end());
+    const Outcome outcome = run_filigree(command, source);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return outcome.out;
+  };
+  const std::string samples = sample({});
+  EXPECT_EQ(std::count(samples.begin(), samples.end(), '\n'), 60);
+  const auto texts = [](const std::string& list) {
+    return std::regex_replace(list, std::regex(" F0= [^\n]*"), "");
+  };
+  EXPECT_EQ(texts(sample({"--mini-batch", "1", "--chunk-lines", "3"})), texts(samples));
+  EXPECT_EQ(texts(sample({"--threads", "2"})), texts(samples));
+  EXPECT_NE(texts(sample({"--seed", "2"})), texts(samples));
+}
+
+TEST_F(Translate, AnEnsembleOfOneModelTwiceIsThatModel) {
+  const std::string source = content_of(*toy_ / "test.src");
+  const Outcome one = run_filigree({"translate", "-m", model()}, source);
+  const Outcome two = run_filigree({"translate", "-m", model(), copy_of_model()}, source);
+  EXPECT_EQ(two.exit_code, 0) << two.err;
+  EXPECT_EQ(two.out, one.out);
+}
+
+TEST_F(Translate, WrongSearchOptionsAreOneLine) {
+  const auto translate = [&](std::vector<std::string> options) {
+    options.insert(options.begin(), {"translate", "-m", model()});
+    return run_filigree(options, "red\nblue\n");
+  };
+  EXPECT_THAT(translate({"--top-k", "3"}), FailsWith(2, HasSubstr("need --sampling")));
+  EXPECT_THAT(translate({"--sampling", "--top-p", "0"}), FailsWith(2, HasSubstr("top-p")));
+  EXPECT_THAT(translate({"--sampling", "--temperature", "0"}),
+              FailsWith(2, HasSubstr("more than 0")));
+  EXPECT_THAT(translate({"--coverage-penalty", "-1"}), FailsWith(2, HasSubstr("at least 0")));
+  const std::string one = folder_.write("one", "rot\n"), greek = folder_.write("greek", "\nΩ\n");
+  EXPECT_THAT(translate({"--sampling", "--require-phrases", one}),
+              FailsWith(2, HasSubstr("--require-phrases")));
+  EXPECT_THAT(translate({"--target-prefix", "-"}), FailsWith(2, HasSubstr("standard input")));
+  EXPECT_THAT(translate({"--target-prefix", folder_ / "absent"}),
+              FailsWith(1, HasSubstr("absent")));
+  EXPECT_THAT(translate({"--target-prefix", one}),
+              FailsWith(1, AllOf(HasSubstr("one: has 1 lines"), HasSubstr("fewer"))));
+  EXPECT_THAT(translate({"--target-prefix", greek}),
+              FailsWith(1, AllOf(HasSubstr("standard input:2:"), HasSubstr("Ω"))));
+  EXPECT_THAT(translate({"--require-phrases", greek}),
+              FailsWith(1, HasSubstr("standard input:2:")));
+  const Outcome longer = run_filigree(
+      {"translate", "-m", model(), "--target-prefix", folder_.write("two", "\n\n")}, "red\n");
+  EXPECT_THAT(longer, EndsWithError(1, HasSubstr("two: has more lines than the input")));
 }
 
 TEST_F(Translate, AClosedPipeIsQuiet) {
