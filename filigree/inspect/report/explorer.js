@@ -150,8 +150,7 @@ class Panel {
     const height = Math.max(queryLabels.length, keyLabels.length) * rowHeight + 26;
     const left = Math.round(width * 0.36), right = width - left;
     this.yOf = (i) => 24 + (i + 0.5) * rowHeight;
-    this.left = left;
-    this.right = right;
+    Object.assign(this, {left, right, width});
     svg.html("").attr("width", width).attr("height", height).attr("viewBox", `0 0 ${width} ${height}`);
     const sides = {
       encoder: ["source looks at", "source"], cross: ["target looks at", "source"],
@@ -191,11 +190,10 @@ class Panel {
     layer.selectAll("path").data(edges).join("path")
         .attr("d", (e) => edgePath(this.yOf(e.q), this.yOf(e.key), this.left, this.right))
         .attr("stroke-width", (e) => 0.8 + 4 * e.weight);
-    const at = focus.side === "queries" ? this.right : this.left;
+    const toKeys = focus.side === "queries";
     layer.selectAll("text").data(edges).join("text").attr("class", "weight")
-        .attr("x", at + (focus.side === "queries" ? -2 : 2))
-        .attr("text-anchor", focus.side === "queries" ? "end" : "start")
-        .attr("y", (e) => this.yOf(focus.side === "queries" ? e.key : e.q) - 2)
+        .attr("x", toKeys ? this.width - 2 : 2).attr("text-anchor", toKeys ? "end" : "start")
+        .attr("y", (e) => this.yOf(toKeys ? e.key : e.q) + 4)
         .text((e) => formatWeight(e.weight));
   }
 }
