@@ -170,8 +170,9 @@ Finding roles(const ModelInspection& model) {
   for (const auto& [name, count] : counts) {
     list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", name, count);
   }
-  return {fmt::format("{} of {} heads have a role by its thresholds", with_role, heads_of(model)),
-          list.empty() ? "No head reaches a threshold." : "Clearest role of each: " + list + "."};
+  return {fmt::format("{} of {} heads reach the threshold of a role", with_role, heads_of(model)),
+          list.empty() ? "A threshold is a choice: see the measures of each head."
+                       : "Clearest role of each: " + list + "."};
 }
 
 Finding most_alike(const ModelInspection& model) {
@@ -201,39 +202,41 @@ Finding most_alike(const ModelInspection& model) {
                                        best.layer + 1, best.value)};
 }
 
-void add_comparison(std::vector<Finding>& all, const Inspection& inspection, size_t m) {
-  const ModelInspection &base = inspection.models[0], &other = inspection.models[m];
-  const auto compare = [&](Headline what) {
-    std::string text;
-    for (const AttentionBlock block : model::kAttentionBlocks) {
-      const auto [value, low, high] = difference_of(base, other, block, what);
-      text += fmt::format("{}{} {:+.3f} [{:+.3f}, {:+.3f}]",
-                          block == AttentionBlock::kEncoder ? "" : ", ", name_of(block), value, low,
-                          high);
-    }
-    return text;
-  };
+// "encoder +0.066 [+0.065, +0.068], cross …": more − less.
+std::string differences(const ModelInspection& less, const ModelInspection& more, Headline what) {
+  std::string text;
+  for (const AttentionBlock block : model::kAttentionBlocks) {
+    const auto [value, low, high] = difference_of(less, more, block, what);
+    text += fmt::format("{}{} {:+.3f} [{:+.3f}, {:+.3f}]", text.empty() ? "" : ", ", name_of(block),
+                        value, low, high);
+  }
+  return text;
+}
+
+void add_comparison(std::vector<Finding>& all, const ModelInspection& base,
+                    const ModelInspection& other) {
+  // Of a sparse and a softmax model the sparse one comes first, as in the paper.
+  const bool turned = is_softmax(other) && !is_softmax(base);
+  const ModelInspection &more = turned ? base : other, &less = turned ? other : base;
   Finding js{
-      fmt::format("Diversity of {} against {}", other.name, base.name),
-      "Difference of the Jensen-Shannon divergence (÷ log of the number of heads), with 95 % "
-      "intervals over sentences: " +
-          compare(Headline::kJs) + "."};
-  if (is_softmax(base) != is_softmax(other)) {
-    const ModelInspection &sparse = is_softmax(base) ? other : base,
-                          &dense = is_softmax(base) ? base : other;
+      fmt::format("Diversity of {} against {}", more.name, less.name),
+      fmt::format("Jensen-Shannon divergence (÷ log of the number of heads) of {} minus that "
+                  "of {}, with 95 % intervals over sentences: {}.",
+                  more.name, less.name, differences(less, more, Headline::kJs))};
+  if (is_softmax(less) && !is_softmax(more)) {
     const bool holds = std::all_of(model::kAttentionBlocks.begin(), model::kAttentionBlocks.end(),
                                    [&](AttentionBlock block) {
-                                     return sparse.statistics.of(block).mean_js_by_heads() >=
-                                            dense.statistics.of(block).mean_js_by_heads();
+                                     return more.statistics.of(block).mean_js_by_heads() >=
+                                            less.statistics.of(block).mean_js_by_heads();
                                    });
-    js.title = fmt::format("{} {} more diverse than softmax in every block", sparse.name,
+    js.title = fmt::format("{} {} more diverse than softmax in every block", more.name,
                            holds ? "is" : "is not");
     js.verdict = verdict(holds);
   }
   all.push_back(js);
-  all.push_back(
-      {fmt::format("Density of {} against {}", other.name, base.name),
-       "Difference of the share of weights above zero: " + compare(Headline::kDensity) + "."});
+  all.push_back({fmt::format("Density of {} against {}", more.name, less.name),
+                 fmt::format("Share of weights above zero of {} minus that of {}: {}.", more.name,
+                             less.name, differences(less, more, Headline::kDensity))});
 }
 
 }  // namespace
@@ -255,7 +258,9 @@ std::vector<Finding> findings(const Inspection& inspection) {
   if (learns_alpha(model)) all.push_back(learned_alpha(model));
   if (!is_softmax(model, AttentionBlock::kCross)) all.push_back(cross_depth(model));
   all.push_back(diversity(model));
-  for (size_t m = 1; m < inspection.models.size(); ++m) add_comparison(all, inspection, m);
+  for (size_t m = 1; m < inspection.models.size(); ++m) {
+    add_comparison(all, model, inspection.models[m]);
+  }
   all.push_back(roles(model));
   add_head_findings(all, inspection, model);
   all.push_back(coverage(model));

@@ -66,11 +66,16 @@ class Report(unittest.TestCase):
         subprocess.run([sys.argv[1], *arguments], check=True, stdout=subprocess.DEVNULL,
                        stderr=subprocess.DEVNULL if arguments[0] == "train" else None)
 
+    def setUp(self):
+        self.page.evaluate("""
+            Object.assign(explorer, {sentence: 0, block: "encoder", unit: "pieces", role: "",
+                                     panels: [{model: 0, layer: 0, head: 0}]});
+            unfocus();
+            buildPanels();
+            drawExplorer()""")
+
     def tearDown(self):
         self.assertEqual(self.page.errors, [])
-        self.page.choose("#unit", "pieces")
-        self.page.choose("#block", "encoder")
-        self.page.settle()
 
     def texts(self, selector):
         return self.page.evaluate(
@@ -127,8 +132,6 @@ class Report(unittest.TestCase):
                                 self.assertTrue(math.isclose(weight, truth, rel_tol=6e-4, abs_tol=6e-8))
 
     def test_pointing_at_a_token_shows_its_exact_weights(self):
-        self.page.evaluate("goToSentence(0)")
-        self.page.settle()
         self.page.point_at("g.queries .hit", 1)
         self.page.settle()
         line = self.page.evaluate("sentences[0].line")

@@ -125,7 +125,7 @@ class Panel {
     const p = this.element.select(".evidence").html("");
     p.append("span").text(`α ${head.alpha.toFixed(3)}, ${formatPercent(head.measures.density)} dense. `);
     if (head.roles.length === 0) {
-      p.append("span").text("It reaches no role's threshold.");
+      p.append("span").text(`It reaches no role's threshold; nearest: ${describeNearest(head, explorer.block)}.`);
       return;
     }
     head.roles.slice(0, 3).forEach((role, i) => {
@@ -153,7 +153,7 @@ class Panel {
     Object.assign(this, {left, right, width});
     svg.html("").attr("width", width).attr("height", height).attr("viewBox", `0 0 ${width} ${height}`);
     const sides = {
-      encoder: ["source looks at", "source"], cross: ["target looks at", "source"],
+      encoder: ["source looks at", "source"], cross: ["target so far looks at", "source"],
       decoder: ["target looks at", "target so far"],
     }[explorer.block];
     svg.append("text").attr("class", "side").attr("x", left - 8).attr("y", 12).attr("text-anchor", "end").text(sides[0]);

@@ -58,11 +58,20 @@ function addCard(parent, model, block, layer, h, head, open) {
   text.append("span").attr("class", head.roles.length > 0 ? "role" : "role none")
       .text(roleOf(head) || "no role");
   text.append("small").text(`α ${head.alpha.toFixed(2)} · ${formatPercent(head.measures.density)} dense`);
-  if (head.roles.length > 0) text.append("small").text(describeRole(head.roles[0]));
+  text.append("small").text(
+      head.roles.length > 0 ? describeRole(head.roles[0]) : `nearest: ${describeNearest(head, block)}`);
 }
 
 function describeRole(role) {
   return `${role.evidence.replace(/_/g, " ")} ${role.value.toFixed(3)}`;
+}
+
+// The role whose threshold a head without one comes closest to.
+function describeNearest(head, block) {
+  const near = numbers.role_rules.filter((rule) => rule.blocks.includes(block))
+      .map((rule) => ({...rule, share: (head.measures[rule.measure] || 0) / rule.threshold}))
+      .sort((a, b) => b.share - a.share)[0];
+  return `${near.name}, ${(near.share * near.threshold).toFixed(3)} of ${near.threshold}`;
 }
 
 function drawGallery(model, role, open) {

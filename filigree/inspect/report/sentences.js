@@ -117,7 +117,7 @@ function sidesOf(sentence, block, byWords) {
 }
 
 function sideOf(tokens, byWords) {
-  const text = (piece) => piece.replace(/▁/g, byWords ? "" : "·") || "·";
+  const text = (piece) => piece.replace(/▁/g, byWords ? "" : "·");
   const labels = [], groups = [];
   tokens.pieces.forEach((piece, i) => {
     const joins = byWords && i > 0 && tokens.word[i] >= 0 && tokens.word[i] === tokens.word[i - 1];
