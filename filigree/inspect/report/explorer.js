@@ -125,7 +125,7 @@ class Panel {
     const p = this.element.select(".evidence").html("");
     p.append("span").text(`α ${head.alpha.toFixed(3)}, ${formatPercent(head.measures.density)} dense. `);
     if (head.roles.length === 0) {
-      p.append("span").text(`It reaches no role's threshold; nearest: ${describeNearest(head, explorer.block)}.`);
+      p.append("span").text(`It reaches no role's threshold; nearest: ${describeNearest(this.state.model, explorer.block, head)}.`);
       return;
     }
     head.roles.slice(0, 3).forEach((role, i) => {

@@ -118,7 +118,7 @@ function drawTrajectories(container) {
   const {steps, alpha} = numbers.models[model].history;
   const layers = d3.max(blockNames, (block) => (alpha[block] || []).length);
   // Both ends of this stretch of the scale are visible on light and on dark.
-  const colour = (layer) => d3.interpolateViridis(0.25 + 0.55 * layer / Math.max(layers - 1, 1));
+  const colour = (layer) => d3.interpolateViridis(0.3 + 0.5 * layer / Math.max(layers - 1, 1));
   drawPanels(container, 230, (g, block, width, height) => {
     const lines = (alpha[block] || []).flatMap(
         (heads, l) => heads.map((values, h) => ({l, h, values})));
@@ -165,7 +165,7 @@ function drawDisagreement(container) {
   const model = 0;
   const colour = d3.scaleSequential(d3.interpolateCividis).domain([0, 1]);
   const layers = d3.max(blockNames, (block) => layersOf(model, block).length);
-  drawPanels(container, 190, (g, block, width, height) => {
+  drawPanels(container, 170, (g, block, width, height) => {
     const gap = 14, size = Math.min((width - gap * (layers - 1)) / layers, height - 10);
     layersOf(model, block).forEach((layer, l) => {
       const heads = layer.disagreement.length, cell = size / heads;
@@ -177,7 +177,8 @@ function drawDisagreement(container) {
       of.append("text").attr("x", size / 2).attr("y", size + 14).attr("text-anchor", "middle")
           .text(`layer ${l + 1}`);
     });
-    const legend = g.append("g").attr("transform", `translate(0,${height + 14})`);
+    if (block !== blockNames[0]) return;
+    const legend = g.append("g").attr("transform", `translate(0,${size + 30})`);
     legend.selectAll("rect").data(d3.range(0, 1, 0.05)).join("rect")
         .attr("x", (v) => 16 + 80 * v).attr("width", 4.5).attr("height", 8).attr("fill", (v) => colour(v));
     legend.append("text").attr("y", 8).text("0");

@@ -59,19 +59,25 @@ function addCard(parent, model, block, layer, h, head, open) {
       .text(roleOf(head) || "no role");
   text.append("small").text(`α ${head.alpha.toFixed(2)} · ${formatPercent(head.measures.density)} dense`);
   text.append("small").text(
-      head.roles.length > 0 ? describeRole(head.roles[0]) : `nearest: ${describeNearest(head, block)}`);
+      head.roles.length > 0 ? describeRole(head.roles[0]) : `nearest: ${describeNearest(model, block, head)}`);
 }
 
 function describeRole(role) {
   return `${role.evidence.replace(/_/g, " ")} ${role.value.toFixed(3)}`;
 }
 
-// The role whose threshold a head without one comes closest to.
-function describeNearest(head, block) {
-  const near = numbers.role_rules.filter((rule) => rule.blocks.includes(block))
-      .map((rule) => ({...rule, share: (head.measures[rule.measure] || 0) / rule.threshold}))
-      .sort((a, b) => b.share - a.share)[0];
-  return `${near.name}, ${(near.share * near.threshold).toFixed(3)} of ${near.threshold}`;
+// The role that a head without one comes closest to, on the way from chance to the threshold.
+function describeNearest(model, block, head) {
+  const {uniform} = numbers.models[model].blocks[block];
+  const near = numbers.role_rules
+      .filter((r) => r.blocks.includes(block) && head.measures[r.measure] !== null && uniform[r.measure] < r.threshold)
+      .map((r) => ({...r, value: head.measures[r.measure], chance: uniform[r.measure]}))
+      .sort((a, b) => share(b) - share(a))[0];
+  return near ? `${near.name}, ${near.value.toFixed(2)} of ${near.threshold}` : "none";
+}
+
+function share({value, chance, threshold}) {
+  return (value - chance) / (threshold - chance);
 }
 
 function drawGallery(model, role, open) {
