@@ -12,6 +12,7 @@
 #include "filigree/entmax/dropout.h"
 #include "filigree/entmax/entmax.h"
 #include "filigree/entmax/operators.h"
+#include "tests/entmax/tensors.h"
 
 namespace filigree {
 namespace {
@@ -153,16 +154,6 @@ TEST(AttentionWeights, HalfTypesKeepTheirTypeAndComputeInFloat) {
   const at::Tensor p = attention_weights(scores, alpha);
   EXPECT_EQ(p.scalar_type(), at::kBFloat16);
   EXPECT_TRUE(at::equal(p, attention_weights(scores.to(at::kFloat), alpha).to(at::kBFloat16)));
-}
-
-template <typename Function>
-std::string message_of(Function&& function) {
-  try {
-    function();
-  } catch (const c10::Error& error) {
-    return error.what_without_backtrace();
-  }
-  return "";
 }
 
 TEST(AttentionWeights, SaysWhatDoesNotFit) {

@@ -13,6 +13,7 @@
 
 #include "filigree/entmax/entmax.h"
 #include "tests/entmax/golden_cases.h"
+#include "tests/entmax/tensors.h"
 #include "tests/gradcheck.h"
 
 namespace filigree::entmax_operators {
@@ -24,22 +25,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 const double kAlphas[] = {1, 1 + 0x1p-20, 1.05, 1.3, 1.5, 1.8, 1.999, 2, 2.001, 2.5, 4};
 
-at::Tensor normal(at::IntArrayRef shape, int64_t seed, at::ScalarType type = at::kDouble) {
-  at::Generator generator = at::detail::createCPUGenerator(static_cast<uint64_t>(seed));
-  return at::randn(shape, generator, at::dtype(at::kDouble)).to(type);
-}
-
-at::Tensor values(std::vector<double> list) { return at::tensor(list, at::dtype(at::kDouble)); }
 at::Tensor scalar(double value) { return at::scalar_tensor(value, at::kDouble); }
-
-void expect_close(const at::Tensor& a, const at::Tensor& b, double tolerance,
-                  const char* what = "") {
-  ASSERT_EQ(a.sizes(), b.sizes());
-  ASSERT_EQ(a.scalar_type(), b.scalar_type());
-  EXPECT_TRUE(at::allclose(a, b, tolerance, tolerance, /*equal_nan=*/true))
-      << what << ": largest difference " << (a - b).abs().max().item<double>() << " at "
-      << (a - b).abs().argmax().item<int64_t>();
-}
 
 class EntmaxCompositeGolden : public GoldenCases {
  protected:

@@ -5,12 +5,12 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
 
 #include "filigree/entmax/entmax.h"
+#include "tests/entmax/tensors.h"
 #include "tests/gradcheck.h"
 
 namespace filigree {
@@ -19,28 +19,6 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-at::Tensor normal(at::IntArrayRef shape, int64_t seed = 1, at::ScalarType type = at::kDouble) {
-  at::Generator generator = at::detail::createCPUGenerator(seed);
-  return at::randn(shape, generator, at::dtype(at::kDouble)).to(type);
-}
-
-at::Tensor values(std::vector<double> list) { return at::tensor(list, at::dtype(at::kDouble)); }
-
-void expect_close(const at::Tensor& a, const at::Tensor& b, double tolerance) {
-  ASSERT_EQ(a.sizes(), b.sizes());
-  ASSERT_EQ(a.scalar_type(), b.scalar_type());
-  EXPECT_TRUE(at::allclose(a, b, tolerance, tolerance)) << a << "\n" << b;
-}
-
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const c10::Error& error) {
-    return error.what_without_backtrace();
-  }
-  return "no error";
-}
 
 TEST(Entmax, AlphaOneIsSoftmax) {
   const at::Tensor z = normal({4, 30});
