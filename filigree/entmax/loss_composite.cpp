@@ -5,37 +5,12 @@
 
 #include "filigree/entmax/loss_operators.h"
 #include "filigree/entmax/operators.h"
+#include "filigree/entmax/special_functions.h"
 
 namespace filigree::entmax_operators {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-// ψ(x) = (1 − e^{−x}) / x = Σ (−x)^k / (k + 1)!  and  χ(x) = −ψ'(x) = Σ (k + 1) (−x)^k / (k + 2)!
-// for x ≥ 0, by their series up to 1, where the closed forms cancel. Each is evaluated where it is
-// finite only, so that gradients are finite too.
-template <typename Closed, typename Coefficient>
-at::Tensor piecewise(const at::Tensor& x, Closed&& closed, Coefficient&& coefficient) {
-  constexpr int kTerms = 20;  // enough for double, also for derivatives
-  const at::Tensor near = -x.clamp_max(1);
-  at::Tensor series = at::zeros_like(x);
-  for (int k = kTerms - 1; k >= 0; --k) series = series * near + coefficient(k);
-  return at::where(x > 1, closed(x.clamp_min(1)), series);
-}
-
-double factorial(int n) { return n < 2 ? 1 : n * factorial(n - 1); }
-
-at::Tensor psi(const at::Tensor& x) {
-  return piecewise(
-      x, [](const at::Tensor& y) { return -(-y).expm1() / y; },
-      [](int k) { return 1 / factorial(k + 1); });
-}
-
-at::Tensor chi(const at::Tensor& x) {
-  return piecewise(
-      x, [](const at::Tensor& y) { return (1 - (1 + y) * (-y).exp()) / (y * y); },
-      [](int k) { return (k + 1) / factorial(k + 2); });
-}
 
 // p on its support and 1 off it, where log p = 0 makes every term below 0.
 at::Tensor on_support(const at::Tensor& p) { return at::where(p > 0, p, at::ones_like(p)); }
