@@ -6,6 +6,7 @@
 
 #include "filigree/base/error.h"
 #include "filigree/base/files.h"
+#include "tests/model/small_config.h"
 #include "tests/support/temporary_folder.h"
 
 namespace filigree::model {
@@ -25,11 +26,8 @@ ModelConfig write_model(const std::string& directory, bool shared) {
   std::filesystem::create_directories(directory);
   const text::Tokenizer source = tokenizer(25, "a small model to be written and read");
   const text::Tokenizer target = shared ? source : tokenizer(22, "noch ein kleines Modell");
-  ModelConfig config;
-  config.d_model = 8;
-  config.heads = 2;
+  ModelConfig config = small_config(source.size());
   config.shared_vocabulary = shared;
-  config.source_vocabulary = source.size();
   config.target_vocabulary = target.size();
   Transformer transformer(config);
   transformer.initialise(1);

@@ -5,17 +5,13 @@
 
 #include "tests/gradcheck.h"
 #include "tests/model/packing.h"
+#include "tests/model/small_config.h"
 
 namespace filigree::model {
 namespace {
 
-ModelConfig small_config(Transform transform = Transform::kAdaptive) {
-  ModelConfig config;
-  config.encoder_layers = config.decoder_layers = 2;
-  config.d_model = 8;
-  config.d_ff = 12;
-  config.heads = 2;
-  config.source_vocabulary = config.target_vocabulary = 40;
+ModelConfig two_layers(Transform transform = Transform::kAdaptive) {
+  ModelConfig config = small_config(40, 2);
   for (const auto block : kAttentionBlocks) config.attention(block).transform = transform;
   return config;
 }
@@ -56,11 +52,11 @@ void expect_parameter_gradients(ModelConfig config, const ForwardOptions& option
 }
 
 TEST(Transformer, GradientsOfEveryParameterAreRightAlphaIncluded) {
-  expect_parameter_gradients(small_config(), {});
+  expect_parameter_gradients(two_layers(), {});
 }
 
 TEST(Transformer, GradientsAreRightWithDropoutAndPostNorm) {
-  ModelConfig config = small_config();
+  ModelConfig config = two_layers();
   config.pre_norm = false;
   config.tied_embeddings = false;
   config.shared_vocabulary = false;
@@ -70,12 +66,12 @@ TEST(Transformer, GradientsAreRightWithDropoutAndPostNorm) {
 TEST(Transformer, EveryTransformTrainsWithoutLearnedAlpha) {
   for (const Transform transform :
        {Transform::kSoftmax, Transform::kSparsemax, Transform::kEntmax15, Transform::kEntmax}) {
-    expect_parameter_gradients(small_config(transform), {});
+    expect_parameter_gradients(two_layers(transform), {});
   }
 }
 
 TEST(Transformer, GradientsInFloatEqualThoseInDouble) {
-  ModelConfig config = small_config();
+  ModelConfig config = two_layers();
   config.d_model = 32;
   config.heads = 4;
   Transformer wide(config, at::kDouble), narrow(config);
@@ -99,7 +95,7 @@ TEST(Transformer, GradientsInFloatEqualThoseInDouble) {
 }
 
 TEST(Transformer, ASentenceDoesNotKnowTheOthersInItsBatch) {
-  Transformer model(small_config());
+  Transformer model(two_layers());
   model.initialise(1);
   const torch::NoGradGuard no_grad;
   const Sequences both = sequences_of({3, 6}), alone = sequences_of({6}, 7);
@@ -112,7 +108,7 @@ TEST(Transformer, ASentenceDoesNotKnowTheOthersInItsBatch) {
 }
 
 TEST(Transformer, TheDecoderDoesNotSeeTheFuture) {
-  Transformer model(small_config());
+  Transformer model(two_layers());
   model.initialise(1);
   const torch::NoGradGuard no_grad;
   const Sequences source = sequences_of({4});
@@ -123,7 +119,7 @@ TEST(Transformer, TheDecoderDoesNotSeeTheFuture) {
 }
 
 TEST(Transformer, SoftmaxEncoderLayerEqualsTorchs) {
-  ModelConfig config = small_config(Transform::kSoftmax);
+  ModelConfig config = two_layers(Transform::kSoftmax);
   config.encoder_layers = 1;
   config.pre_norm = false;
   Transformer model(config);
@@ -148,7 +144,7 @@ TEST(Transformer, SoftmaxEncoderLayerEqualsTorchs) {
 }
 
 TEST(Transformer, InitialisationDependsOnTheSeedAlone) {
-  Transformer a(small_config()), b(small_config()), c(small_config());
+  Transformer a(two_layers()), b(two_layers()), c(two_layers());
   a.initialise(1);
   b.initialise(1);
   c.initialise(2);
@@ -157,7 +153,7 @@ TEST(Transformer, InitialisationDependsOnTheSeedAlone) {
 }
 
 TEST(Transformer, AlphaStartsBetweenItsBoundsWithThePapersSpread) {
-  ModelConfig config = small_config();
+  ModelConfig config = two_layers();
   config.heads = 8;
   config.encoder_layers = 50;
   Transformer model(config);
@@ -173,7 +169,7 @@ TEST(Transformer, AlphaStartsBetweenItsBoundsWithThePapersSpread) {
 }
 
 TEST(Transformer, CountsAttentionPairsAsThePaperDoes) {
-  Transformer model(small_config(Transform::kSoftmax));
+  Transformer model(two_layers(Transform::kSoftmax));
   model.initialise(1);
   const torch::NoGradGuard no_grad;
   AttentionCounts counts(model.config());
@@ -186,7 +182,7 @@ TEST(Transformer, CountsAttentionPairsAsThePaperDoes) {
 }
 
 TEST(Transformer, RecordsTheWeightsOfEveryBlockLayerAndSentence) {
-  Transformer model(small_config());
+  Transformer model(two_layers());
   model.initialise(1);
   const torch::NoGradGuard no_grad;
   AttentionCounts counts(model.config()), recorded(model.config());
@@ -210,7 +206,7 @@ TEST(Transformer, RecordsTheWeightsOfEveryBlockLayerAndSentence) {
 }
 
 TEST(Transformer, RecordsWhatTorchComputes) {
-  Transformer model(small_config(Transform::kSoftmax));
+  Transformer model(two_layers(Transform::kSoftmax));
   model.initialise(1);
   const torch::NoGradGuard no_grad;
   at::Tensor weights;

@@ -12,6 +12,7 @@
 #include "filigree/model/model_directory.h"
 #include "filigree/train/checkpoint.h"
 #include "filigree/train/metrics.h"
+#include "tests/model/small_config.h"
 #include "tests/support/temporary_folder.h"
 
 namespace filigree::train {
@@ -34,14 +35,7 @@ const text::Tokenizer& tokenizer(bool other = false) {
   return other ? second : first;
 }
 
-model::ModelConfig small_config() {
-  model::ModelConfig config;
-  config.encoder_layers = config.decoder_layers = 1;
-  config.d_model = config.d_ff = 8;
-  config.heads = 2;
-  config.source_vocabulary = config.target_vocabulary = tokenizer().size();
-  return config;
-}
+model::ModelConfig small_config() { return model::small_config(tokenizer().size()); }
 
 /// A model directory all of whose weights are `value`.
 fs::path write_model(const fs::path& place, float value,
@@ -162,7 +156,7 @@ TEST(Average, OfUnlikeModelsIsRefusedWithTheFileAndTheDifference) {
   model::ModelConfig wide = small_config();
   wide.d_ff = 16;
   const fs::path other = write_model(folder.path() / "wide", 1, wide);
-  EXPECT_THAT(failure_with(other), HasSubstr("wide/config.json: \"d_ff\" is 16, but 8 in "));
+  EXPECT_THAT(failure_with(other), HasSubstr("wide/config.json: \"d_ff\" is 16, but 12 in "));
   // The weights of one model beside the config of another.
   fs::copy_file(first / model::kConfigFile, other / model::kConfigFile,
                 fs::copy_options::overwrite_existing);

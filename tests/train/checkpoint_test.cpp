@@ -6,6 +6,7 @@
 
 #include "filigree/base/error.h"
 #include "filigree/base/files.h"
+#include "tests/model/small_config.h"
 #include "tests/support/small_disk.h"
 #include "tests/support/temporary_folder.h"
 
@@ -15,18 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 using test::TemporaryFolder;
 
-model::ModelConfig small_config() {
-  model::ModelConfig config;
-  config.encoder_layers = config.decoder_layers = 1;
-  config.d_model = 8;
-  config.d_ff = 8;
-  config.heads = 2;
-  config.source_vocabulary = config.target_vocabulary = 10;
-  return config;
-}
-
 struct State {
-  model::Transformer model{small_config()};
+  model::Transformer model{model::small_config(10)};
   OptimizerState optimizer;
   Progress progress;
 

@@ -9,17 +9,12 @@
 #include "filigree/base/random.h"
 #include "filigree/model/transformer.h"
 #include "filigree/text/parallel_corpus.h"
+#include "tests/model/small_config.h"
 
 namespace filigree::train {
 
 inline model::Transformer small_model() {
-  model::ModelConfig config;
-  config.encoder_layers = config.decoder_layers = 1;
-  config.d_model = 8;
-  config.d_ff = 12;
-  config.heads = 2;
-  config.source_vocabulary = config.target_vocabulary = 30;
-  model::Transformer model(config);
+  model::Transformer model(model::small_config(30));
   model.initialise(1);
   return model;
 }

@@ -10,6 +10,7 @@
 
 #include "filigree/base/files.h"
 #include "filigree/train/event_records.h"
+#include "tests/model/small_config.h"
 #include "tests/support/temporary_folder.h"
 
 namespace filigree::train {
@@ -131,10 +132,7 @@ TEST(TensorBoard, ChecksumIsCrc32c) {
 
 TEST(TensorBoard, ReportsReadBack) {
   const TemporaryFolder folder;
-  model::ModelConfig config;
-  config.encoder_layers = config.decoder_layers = 1;
-  config.heads = 2;
-  config.source_vocabulary = config.target_vocabulary = 10;
+  model::ModelConfig config = model::small_config(10);
   config.encoder_attention.transform = model::Transform::kEntmax15;
   const model::Transformer transformer(config);
   model::AttentionCounts counts(config);
