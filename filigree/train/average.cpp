@@ -66,8 +66,8 @@ at::Tensor mean_of_weights(const std::vector<fs::path>& places, const model::Par
   at::Tensor sum = torch::zeros({buffer.count()}, torch::kDouble);
   for (const fs::path& place : places) {
     const fs::path file = place / model::kWeightsFile;
-    if (is_checkpoint(place)) read_progress(place);  // Compares the files with their hashes.
-    model::load_parameters(file, buffer);
+    is_checkpoint(place) ? load_validated_weights(place, buffer)
+                         : model::load_parameters(file, buffer);
     if (!buffer.values().isfinite().all().item<bool>()) {
       throw Error("{}: has weights that are not finite", file.string());
     }

@@ -21,10 +21,10 @@ std::vector<std::filesystem::path> best_checkpoints(const std::filesystem::path&
 
 /// Writes a new model directory whose weights are the mean of those of `inputs`, summed in float64:
 /// model directories, or checkpoints (step_NNNNNNNNN/), whose config and tokenizers are those of
-/// the folder above. The search defaults are the first one's. Throws Error in one line, before
-/// anything is written, when `output` exists and is not empty, or when an input is damaged or has
-/// another architecture, vocabulary, or tensor shape than the first; `output` appears whole or not
-/// at all.
+/// the folder above, and whose weights are those that were validated. The search defaults are the
+/// first one's. Throws Error in one line, before anything is written, when `output` exists and is
+/// not empty, or when an input is damaged or has another architecture, vocabulary, or tensor shape
+/// than the first; `output` appears whole or not at all.
 void average_models(const std::vector<std::filesystem::path>& inputs,
                     const std::filesystem::path& output);
 

@@ -22,6 +22,7 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kPrefix = "step_";
 constexpr const char* kUnfinished = ".tmp";
 constexpr const char* kOptimizerFile = "optimizer.safetensors";
+constexpr const char* kAverage = "average";
 constexpr const char* kHashedFiles[] = {model::kWeightsFile, kOptimizerFile};
 
 // One list of fields for writing and reading; `field(name, value)` sees each.
@@ -129,7 +130,7 @@ void write_optimizer(const fs::path& file, const OptimizerState& state) {
   };
   add("first_moment", state.first_moment);
   add("second_moment", state.second_moment);
-  add("average", state.average);
+  add(kAverage, state.average);
   model::write_safetensors(file, tensors);
 }
 
@@ -146,7 +147,7 @@ void read_optimizer(const fs::path& file, OptimizerState& state) {
   };
   read("first_moment", state.first_moment);
   read("second_moment", state.second_moment);
-  read("average", state.average);
+  read(kAverage, state.average);
 }
 
 }  // namespace
@@ -203,6 +204,15 @@ std::optional<Progress> load_newest_checkpoint(const fs::path& directory,
     }
   }
   return std::nullopt;
+}
+
+void load_validated_weights(const fs::path& place, const model::Parameters& parameters) {
+  read_progress(place);  // Compares the files with their hashes.
+  model::load_parameters(place / model::kWeightsFile, parameters);
+  if (!model::SafetensorsFile(place / kOptimizerFile).tensors().contains(kAverage)) return;
+  OptimizerState average_alone;
+  average_alone.average = parameters.values();
+  read_optimizer(place / kOptimizerFile, average_alone);
 }
 
 void remove_checkpoints_from(const fs::path& directory, int64_t first) {

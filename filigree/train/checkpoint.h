@@ -77,6 +77,12 @@ int64_t step_of(const std::filesystem::path& checkpoint);
 /// not what was written.
 Progress read_progress(const std::filesystem::path& checkpoint);
 
+/// Reads the weights that a validation at this checkpoint looks at: their average when the training
+/// keeps one (--exponential-smoothing), and otherwise the weights themselves. Throws Error as
+/// read_progress() does, and when they do not fit.
+void load_validated_weights(const std::filesystem::path& checkpoint,
+                            const model::Parameters& parameters);
+
 /// Removes the checkpoints of step `first` and later.
 void remove_checkpoints_from(const std::filesystem::path& directory, int64_t first);
 

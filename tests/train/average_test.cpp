@@ -130,6 +130,24 @@ TEST(Average, TakesCheckpointsWithTheFilesOfTheirTraining) {
   EXPECT_EQ(folder.listing().find(".tmp"), std::string::npos) << folder.listing();
 }
 
+TEST(Average, TakesTheSmoothedWeightsOfACheckpointThatHasSome) {
+  const TemporaryFolder folder;
+  const fs::path training = write_training(folder.path() / "m", {1, 2});
+  const model::Transformer transformer(small_config());
+  OptimizerState optimizer;
+  optimizer.first_moment = torch::zeros_like(transformer.parameters().values());
+  optimizer.second_moment = optimizer.first_moment;
+  optimizer.average = torch::full_like(optimizer.first_moment, 5.0);
+  Progress progress;
+  progress.step = 20;
+  save_checkpoint(training, {.last = 100}, transformer, optimizer, progress);
+  average_models(best_checkpoints(training, 1, StoppingMetric::kBleu), folder.path() / "best");
+  EXPECT_TRUE((weights(folder.path() / "best") == 5).all().item<bool>());
+  // Beside one without, whose weights are 1.
+  average_models(newest_checkpoints(training, 2), folder.path() / "both");
+  EXPECT_TRUE((weights(folder.path() / "both") == 3).all().item<bool>());
+}
+
 TEST(Average, ChoosesTheNewestOrTheBestCheckpoints) {
   const TemporaryFolder folder;
   const double nan = std::numeric_limits<double>::quiet_NaN();
