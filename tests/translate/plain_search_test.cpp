@@ -25,28 +25,49 @@ model::Transformer model_with(const std::string& transform, double output_alpha,
   return random_model(config, seed);
 }
 
-/// p of every token after a prefix, from a forward pass over the whole prefix.
-at::Tensor teacher_forced(const model::Transformer& model, const Tokens& source,
-                          const Tokens& prefix) {
+/// What the model says after a prefix, from a forward pass over the whole prefix: p of every token,
+/// and the attention to the source pieces, the mean over the heads of the last layer.
+struct Forward {
+  at::Tensor p, attention;
+};
+
+Forward teacher_forced(const model::Transformer& model, const Tokens& source,
+                       const Tokens& prefix) {
   const torch::NoGradGuard no_grad;
   const model::Sequences sources = model::pack({source}, -1, model.config().source_eos);
   const model::Sequences target = model::pack({prefix}, model.config().target_bos, -1);
-  const at::Tensor hidden = model.decode(target, model.encode(sources), sources);
+  Forward result;
+  model::ForwardOptions options;
+  options.recorder = [&](const model::AttentionRecord& record) {
+    if (record.block == model::AttentionBlock::kCross) {  // the last layer comes last
+      result.attention = record.weights.mean(0)[-1].clone();
+    }
+  };
+  const at::Tensor hidden = model.decode(target, model.encode(sources), sources, options);
   const at::Tensor logits = hidden[-1].matmul(model.output_weight().t()).to(at::kDouble);
   const double alpha = model.config().output_alpha;
-  return alpha == 1 ? torch::softmax(logits, -1) : filigree::entmax(logits, alpha);
+  result.p = alpha == 1 ? torch::softmax(logits, -1) : filigree::entmax(logits, alpha);
+  return result;
+}
+
+std::vector<float> floats(const at::Tensor& tensor) {
+  const at::Tensor values = tensor.to(at::kFloat).contiguous();
+  return {values.data_ptr<float>(), values.data_ptr<float>() + values.numel()};
 }
 
 /// The ensemble of some models, or one, as the plain search takes it.
 PlainModel plain_model(const std::vector<const model::Transformer*>& models, const Tokens& source) {
-  const auto log_probabilities = [=](const Tokens& prefix) {
-    at::Tensor p = torch::zeros({kVocabulary}, at::kDouble);
-    for (const auto* model : models) p += teacher_forced(*model, source, prefix);
-    const at::Tensor logarithms = (p / static_cast<double>(models.size())).log().to(at::kFloat);
-    const float* const data = logarithms.data_ptr<float>();
-    return std::vector<float>(data, data + kVocabulary);
+  const auto mean = [=](const Tokens& prefix, at::Tensor Forward::*what) {
+    at::Tensor sum;
+    for (const auto* model : models) {
+      const at::Tensor of_model = teacher_forced(*model, source, prefix).*what;
+      sum = sum.defined() ? sum + of_model : of_model;
+    }
+    return sum / static_cast<double>(models.size());
   };
-  return {kStart, kEnd, static_cast<int>(source.size()), log_probabilities, {}};
+  return {kStart, kEnd, static_cast<int>(source.size()),
+          [=](const Tokens& prefix) { return floats(mean(prefix, &Forward::p).log()); },
+          [=](const Tokens& prefix) { return floats(mean(prefix, &Forward::attention)); }};
 }
 
 std::vector<Tokens> random_sources(int count) {
@@ -106,6 +127,14 @@ TEST(PlainSearch, GivesTheSameTranslationsForAnyBatchThreadsAndOrder) {
       expect_plain_results({&model}, short_search(), std::vector<PlainConstraints>(9));
     }
   }
+}
+
+TEST(PlainSearch, GivesTheSameTranslationsWithACoveragePenalty) {
+  const model::Transformer a = model_with("adaptive", 1.5, 1), b = model_with("entmax15", 1.0, 2);
+  SearchOptions options = short_search();
+  options.coverage_penalty = 0.3;
+  expect_plain_results({&a}, options, std::vector<PlainConstraints>(9));
+  expect_plain_results({&a, &b}, options, std::vector<PlainConstraints>(9));
 }
 
 TEST(PlainSearch, GivesTheSameTranslationsUnderConstraints) {
