@@ -8,6 +8,7 @@
 #include "filigree/entmax/dropout.h"
 #include "filigree/entmax/loss_kernels.h"
 #include "filigree/model/kernels/cross_entropy.h"
+#include "filigree/model/kernels/matrix_product.h"
 
 namespace filigree::model {
 namespace {
@@ -15,38 +16,18 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Positions per block of the output layer: its logits (8 MB at 8,000 pieces) stay near the core.
-constexpr int64_t kLossBlock = 256;
+// Positions per block of the output layer: its logits (4 MB at 8,000 pieces) stay near the core.
+constexpr int64_t kLossBlock = 128;
 
-at::Tensor dropped(const at::Tensor& x, const at::Tensor& residual, double dropout, uint64_t key) {
-  if (dropout == 0) return residual.defined() ? x + residual : x;
-  const at::Tensor input = x.contiguous();
-  const at::Tensor kept = residual.defined() ? residual.contiguous() : at::Tensor();
-  const at::Tensor out = torch::empty_like(input);
-  AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "dropout_add", [&] {
-    filigree::dropout_add(input.data_ptr<scalar_t>(),
-                          kept.defined() ? kept.data_ptr<scalar_t>() : nullptr,
-                          out.data_ptr<scalar_t>(), input.numel(), dropout, key);
+at::Tensor dropped(const at::Tensor& x, double dropout, uint64_t key) {
+  if (dropout == 0) return x;
+  const at::Tensor out = torch::empty_like(x);
+  AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "dropout", [&] {
+    filigree::dropout_add(x.data_ptr<scalar_t>(), static_cast<const scalar_t*>(nullptr),
+                          out.data_ptr<scalar_t>(), x.numel(), dropout, key);
   });
   return out;
 }
-
-class DropoutAdd : public torch::autograd::Function<DropoutAdd> {
- public:
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& residual,
-                            double dropout, int64_t key) {
-    ctx->saved_data["dropout"] = dropout;
-    ctx->saved_data["key"] = key;
-    return dropped(x, residual, dropout, static_cast<uint64_t>(key));
-  }
-  static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
-    return {dropped(gradients[0], {}, ctx->saved_data["dropout"].toDouble(),
-                    static_cast<uint64_t>(ctx->saved_data["key"].toInt())),
-            gradients[0],
-            {},
-            {}};
-  }
-};
 
 class Embed : public torch::autograd::Function<Embed> {
  public:
@@ -87,7 +68,7 @@ class Embed : public torch::autograd::Function<Embed> {
   static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
     const at::Tensor tokens = ctx->saved_data["tokens"].toTensor();
     const at::Tensor d_out =
-        dropped(gradients[0].contiguous(), {}, ctx->saved_data["dropout"].toDouble(),
+        dropped(gradients[0].contiguous(), ctx->saved_data["dropout"].toDouble(),
                 static_cast<uint64_t>(ctx->saved_data["key"].toInt()));
     const int64_t width = d_out.size(1);
     const at::Tensor d_weight =
@@ -102,21 +83,6 @@ class Embed : public torch::autograd::Function<Embed> {
       }
     });
     return {d_weight, {}, {}, {}};
-  }
-};
-
-class LinearRelu : public torch::autograd::Function<LinearRelu> {
- public:
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
-                            const at::Tensor& bias) {
-    const at::Tensor y = torch::addmm(bias, x, weight.t()).relu_();
-    ctx->save_for_backward({x, weight, y});
-    return y;
-  }
-  static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
-    const variable_list saved = ctx->get_saved_variables();
-    const at::Tensor d = torch::threshold_backward(gradients[0], saved[2], 0);
-    return {torch::mm(d, saved[1]), torch::mm(d.t(), saved[0]), d.sum(0)};
   }
 };
 
@@ -137,45 +103,72 @@ RowLoss entmax_loss_row(T* logits, int64_t size, int64_t gold, const LossOptions
   return {value, std::log(likelihood)};
 }
 
+template <typename T>
+Matrix<T> rows_of(const at::Tensor& x, int64_t begin, int64_t rows) {
+  return {x.data_ptr<T>() + begin * x.size(1), rows, x.size(1), x.size(1)};
+}
+
+// Adds the losses of a block of positions to `sums`; the gradient takes the place of the logits.
+template <typename T>
+void loss_of_block(T* logits, int64_t positions, int64_t vocabulary, const int32_t* gold,
+                   const LossOptions& options, T scale, LossSums& sums) {
+  std::vector<T> p;
+  for (int64_t i = 0; i < positions; ++i, logits += vocabulary) {
+    const RowLoss row =
+        options.alpha == 1
+            ? cross_entropy_row(logits, vocabulary, gold[i], options.label_smoothing, scale)
+            : entmax_loss_row(logits, vocabulary, gold[i], options, scale, p);
+    sums.loss += row.loss;
+    sums.log_likelihood += row.log_likelihood;
+  }
+}
+
+// d_hidden and d_weight, scaled, may be undefined.
+template <typename T>
+void loss_and_gradients(const at::Tensor& hidden, const at::Tensor& weight, const int32_t* gold,
+                        const LossOptions& options, LossSums& sums, const at::Tensor& d_hidden,
+                        const at::Tensor& d_weight) {
+  const int64_t positions = hidden.size(0), vocabulary = weight.size(0), width = weight.size(1);
+  const Matrix<T> all_weights = rows_of<T>(weight, 0, vocabulary);
+  const Strips<T> to_logits(all_weights.transposed());
+  Strips<T> from_logits, block_hidden;
+  if (d_hidden.defined()) from_logits.fill(all_weights);
+  const at::Tensor logits = torch::empty({kLossBlock, vocabulary}, hidden.options());
+  T* const block = logits.data_ptr<T>();
+  for (int64_t begin = 0; begin < positions; begin += kLossBlock) {
+    const int64_t size = std::min(kLossBlock, positions - begin);
+    const Matrix<T> rows = rows_of<T>(hidden, begin, size);
+    multiply(rows, to_logits, block, vocabulary);
+    loss_of_block<T>(block, size, vocabulary, gold + begin, options,
+                     d_hidden.defined() ? static_cast<T>(options.scale) : T(0), sums);
+    if (!d_hidden.defined()) continue;
+    const Matrix<T> d_logits{block, size, vocabulary, vocabulary};
+    multiply(d_logits, from_logits, d_hidden.data_ptr<T>() + begin * width, width);
+    block_hidden.fill(rows);
+    multiply(d_logits.transposed(), block_hidden, d_weight.data_ptr<T>(), width,
+             {.accumulate = begin > 0});
+  }
+}
+
 class LinearLoss : public torch::autograd::Function<LinearLoss> {
  public:
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& hidden,
                             const at::Tensor& weight, const at::Tensor& gold,
                             const LossOptions& options, LossSums* sums) {
     const bool with_gradient = hidden.requires_grad() || weight.requires_grad();
-    const int64_t positions = hidden.size(0), vocabulary = weight.size(0);
-    const at::Tensor d_hidden = with_gradient ? torch::empty_like(hidden) : at::Tensor();
-    const at::Tensor d_weight = with_gradient ? torch::zeros_like(weight) : at::Tensor();
-    const at::Tensor logits =
-        torch::empty({std::min(kLossBlock, positions), vocabulary}, hidden.options());
-    const double before = sums->loss;
-    for (int64_t begin = 0; begin < positions; begin += kLossBlock) {
-      const int64_t size = std::min(kLossBlock, positions - begin);
-      const at::Tensor rows = hidden.narrow(0, begin, size);
-      at::Tensor block = logits.narrow(0, 0, size);
-      torch::mm_out(block, rows, weight.t());
-      AT_DISPATCH_FLOATING_TYPES(hidden.scalar_type(), "linear_loss", [&] {
-        const scalar_t scale = with_gradient ? static_cast<scalar_t>(options.scale) : 0;
-        std::vector<scalar_t> p;
-        for (int64_t i = 0; i < size; ++i) {
-          scalar_t* const row_logits = block.data_ptr<scalar_t>() + i * vocabulary;
-          const int32_t target = gold.data_ptr<int32_t>()[begin + i];
-          const RowLoss row = options.alpha == 1 ? cross_entropy_row(row_logits, vocabulary, target,
-                                                                     options.label_smoothing, scale)
-                                                 : entmax_loss_row(row_logits, vocabulary, target,
-                                                                   options, scale, p);
-          sums->loss += row.loss;
-          sums->log_likelihood += row.log_likelihood;
-        }
-      });
-      if (!with_gradient) continue;
-      at::Tensor d_rows = d_hidden.narrow(0, begin, size);
-      torch::mm_out(d_rows, block, weight);
-      at::Tensor accumulated = d_weight;
-      accumulated.addmm_(block.t(), rows);
+    const at::Tensor x = hidden.contiguous(), w = weight.contiguous();
+    variable_list gradients(2);
+    if (with_gradient) {
+      gradients = {torch::empty_like(x),
+                   x.size(0) > 0 ? torch::empty_like(w) : torch::zeros_like(w)};
     }
-    sums->tokens += positions;
-    if (with_gradient) ctx->save_for_backward({d_hidden, d_weight});
+    const double before = sums->loss;
+    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "linear_loss", [&] {
+      loss_and_gradients<scalar_t>(x, w, gold.data_ptr<int32_t>(), options, *sums, gradients[0],
+                                   gradients[1]);
+    });
+    sums->tokens += x.size(0);
+    if (with_gradient) ctx->save_for_backward(gradients);
     return torch::full({}, options.scale * (sums->loss - before), hidden.options());
   }
 
@@ -215,16 +208,6 @@ at::Tensor position_table(int64_t length, int64_t width) {
 at::Tensor embed(const Sequences& sequences, const at::Tensor& weight, double dropout,
                  uint64_t dropout_key) {
   return Embed::apply(weight, sequences, dropout, static_cast<int64_t>(dropout_key));
-}
-
-at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, double dropout,
-                       uint64_t dropout_key) {
-  if (dropout == 0) return residual + x;
-  return DropoutAdd::apply(x, residual, dropout, static_cast<int64_t>(dropout_key));
-}
-
-at::Tensor linear_relu(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-  return LinearRelu::apply(x, weight, bias);
 }
 
 at::Tensor linear_loss(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& gold,

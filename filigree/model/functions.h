@@ -1,5 +1,5 @@
-// Fused functions with autograd around the matrix products: embedding, dropout with residual, and
-// the output layer with its loss.
+// Both ends of the model as functions with autograd: the embedding, and the output layer with its
+// loss.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,13 +19,6 @@ at::Tensor embed(const Sequences& sequences, const at::Tensor& weight, double dr
 /// w_i) in column 2i + 1, with w_i = 10000^(−2i/D). Returns [at least length, width] float32, kept
 /// for the life of the process.
 at::Tensor position_table(int64_t length, int64_t width);
-
-/// residual + dropout(x), elementwise; x and residual of one shape.
-at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, double dropout,
-                       uint64_t dropout_key);
-
-/// max(x weightᵀ + bias, 0). x [N, I], weight [O, I], bias [O]; returns [N, O].
-at::Tensor linear_relu(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
 
 /// The loss of the output layer.
 struct LossOptions {

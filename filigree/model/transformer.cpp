@@ -14,8 +14,6 @@
 namespace filigree::model {
 namespace {
 
-constexpr double kLayerNormEpsilon = 1e-6;
-
 // Every place where dropout happens has a number of its own, so that no two share a mask.
 enum Site : uint64_t { kSourceEmbedding, kTargetEmbedding, kFirstLayerSite };
 constexpr uint64_t kSitesPerLayer = 8;
@@ -134,8 +132,40 @@ at::Tensor attend_to_itself(const SelfAttention& layer, const at::Tensor& x,
 }
 
 at::Tensor feed_forward(const FeedForward& layer, const at::Tensor& x) {
-  return layer.outer(linear_relu(x, layer.inner.weight, layer.inner.bias));
+  return feed_forward(layer.inner, layer.outer, x);
 }
+
+// What flows through a stack of layers: each branch takes input() and adds to the residual. A norm
+// comes before each branch and after the last one (pre-norm), or after each.
+class ResidualStream {
+ public:
+  /// x [N, D]; norms in the order of the branches, in pre-norm with the one that ends the stack.
+  ResidualStream(bool pre_norm, const at::Tensor& x, std::vector<const LayerNorm*> norms,
+                 const ForwardOptions& options)
+      : pre_norm_(pre_norm), norms_(std::move(norms)), options_(options) {
+    residual_ = x;
+    input_ = pre_norm_ ? next_norm()(x) : x;
+  }
+
+  const at::Tensor& input() const { return input_; }
+
+  /// `site` names the branch's dropout mask.
+  void add(const at::Tensor& branch, uint64_t site) {
+    const Normed step = add_norm(branch, residual_, next_norm(), options_.dropout,
+                                 combine(options_.dropout_key, site));
+    residual_ = pre_norm_ ? step.sum : step.normed;
+    input_ = step.normed;
+  }
+
+ private:
+  const LayerNorm& next_norm() { return *norms_.at(next_++); }
+
+  bool pre_norm_;
+  std::vector<const LayerNorm*> norms_;
+  const ForwardOptions& options_;
+  at::Tensor residual_, input_;
+  size_t next_ = 0;
+};
 
 }  // namespace
 
@@ -158,12 +188,6 @@ Sequences pack(const std::vector<std::span<const int32_t>>& sequences, int32_t p
     if (suffix >= 0) *out++ = suffix;
   }
   return packed;
-}
-
-at::Tensor Linear::operator()(const at::Tensor& x) const { return torch::linear(x, weight, bias); }
-
-at::Tensor LayerNorm::operator()(const at::Tensor& x) const {
-  return torch::layer_norm(x, {x.size(-1)}, weight, bias, kLayerNormEpsilon);
 }
 
 AttentionCounts::AttentionCounts(const ModelConfig& config) : heads(config.heads) {
@@ -266,67 +290,64 @@ at::Tensor Transformer::alpha(AttentionBlock block, int64_t layer) const {
   return transform.alpha_min + (transform.alpha_max - transform.alpha_min) * torch::sigmoid(logit);
 }
 
-at::Tensor Transformer::residual(const LayerNorm& norm, const at::Tensor& x,
-                                 const ForwardOptions& options, uint64_t site,
-                                 const std::function<at::Tensor(const at::Tensor&)>& branch) const {
-  const uint64_t key = combine(options.dropout_key, site);
-  if (config_.pre_norm) return dropout_add(branch(norm(x)), x, options.dropout, key);
-  return norm(dropout_add(branch(x), x, options.dropout, key));
-}
-
 at::Tensor Transformer::encode(const Sequences& source, const ForwardOptions& options) const {
-  at::Tensor x = embed(source, source_embedding_, options.dropout,
-                       combine(options.dropout_key, kSourceEmbedding));
+  const at::Tensor embedded = embed(source, source_embedding_, options.dropout,
+                                    combine(options.dropout_key, kSourceEmbedding));
   if (options.counts) {
     options.counts->pairs[static_cast<size_t>(AttentionBlock::kEncoder)] +=
         pairs_of(source, source, false);
   }
+  std::vector<const LayerNorm*> norms;
+  for (const EncoderLayer& layer : encoder_) {
+    norms.insert(norms.end(), {&layer.self_attention.norm, &layer.feed_forward.norm});
+  }
+  norms.push_back(&encoder_norm_);
+  ResidualStream x(config_.pre_norm, embedded, std::move(norms), options);
   for (int64_t i = 0; i < config_.encoder_layers; ++i) {
     const EncoderLayer& layer = encoder_[static_cast<size_t>(i)];
-    x = residual(
-        layer.self_attention.norm, x, options, encoder_site(i, kSelf), [&](const at::Tensor& y) {
-          return attend_to_itself(layer.self_attention, y, alpha(AttentionBlock::kEncoder, i),
-                                  source,
-                                  attention_options(config_, options, AttentionBlock::kEncoder, i,
-                                                    encoder_site(i, kSelfWeights)));
-        });
-    x = residual(layer.feed_forward.norm, x, options, encoder_site(i, kFeedForward),
-                 [&](const at::Tensor& y) { return feed_forward(layer.feed_forward, y); });
+    x.add(attend_to_itself(layer.self_attention, x.input(), alpha(AttentionBlock::kEncoder, i),
+                           source,
+                           attention_options(config_, options, AttentionBlock::kEncoder, i,
+                                             encoder_site(i, kSelfWeights))),
+          encoder_site(i, kSelf));
+    x.add(feed_forward(layer.feed_forward, x.input()), encoder_site(i, kFeedForward));
   }
-  return config_.pre_norm ? encoder_norm_(x) : x;
+  return x.input();
 }
 
 at::Tensor Transformer::decode(const Sequences& target, const at::Tensor& memory,
                                const Sequences& source, const ForwardOptions& options) const {
-  at::Tensor x = embed(target, target_embedding_, options.dropout,
-                       combine(options.dropout_key, kTargetEmbedding));
+  const at::Tensor embedded = embed(target, target_embedding_, options.dropout,
+                                    combine(options.dropout_key, kTargetEmbedding));
   if (options.counts) {
     options.counts->pairs[static_cast<size_t>(AttentionBlock::kDecoder)] +=
         pairs_of(target, target, true);
     options.counts->pairs[static_cast<size_t>(AttentionBlock::kCross)] +=
         pairs_of(target, source, false);
   }
+  std::vector<const LayerNorm*> norms;
+  for (const DecoderLayer& layer : decoder_) {
+    norms.insert(norms.end(), {&layer.self_attention.norm, &layer.cross_attention.norm,
+                               &layer.feed_forward.norm});
+  }
+  norms.push_back(&decoder_norm_);
+  ResidualStream x(config_.pre_norm, embedded, std::move(norms), options);
   for (int64_t i = 0; i < config_.decoder_layers; ++i) {
     const DecoderLayer& layer = decoder_[static_cast<size_t>(i)];
-    x = residual(
-        layer.self_attention.norm, x, options, decoder_site(i, kSelf), [&](const at::Tensor& y) {
-          return attend_to_itself(layer.self_attention, y, alpha(AttentionBlock::kDecoder, i),
-                                  target,
-                                  attention_options(config_, options, AttentionBlock::kDecoder, i,
-                                                    decoder_site(i, kSelfWeights)));
-        });
-    x = residual(layer.cross_attention.norm, x, options, decoder_site(i, kCross),
-                 [&](const at::Tensor& y) {
-                   return layer.cross_attention.output(cross_attention(
-                       layer.cross_attention.query(y), layer.cross_attention.key_value(memory),
-                       alpha(AttentionBlock::kCross, i), target, source,
-                       attention_options(config_, options, AttentionBlock::kCross, i,
-                                         decoder_site(i, kCrossWeights))));
-                 });
-    x = residual(layer.feed_forward.norm, x, options, decoder_site(i, kFeedForward),
-                 [&](const at::Tensor& y) { return feed_forward(layer.feed_forward, y); });
+    x.add(attend_to_itself(layer.self_attention, x.input(), alpha(AttentionBlock::kDecoder, i),
+                           target,
+                           attention_options(config_, options, AttentionBlock::kDecoder, i,
+                                             decoder_site(i, kSelfWeights))),
+          decoder_site(i, kSelf));
+    const CrossAttention& cross = layer.cross_attention;
+    x.add(cross.output(cross_attention(cross.query(x.input()), cross.key_value(memory),
+                                       alpha(AttentionBlock::kCross, i), target, source,
+                                       attention_options(config_, options, AttentionBlock::kCross,
+                                                         i, decoder_site(i, kCrossWeights)))),
+          decoder_site(i, kCross));
+    x.add(feed_forward(layer.feed_forward, x.input()), decoder_site(i, kFeedForward));
   }
-  return config_.pre_norm ? decoder_norm_(x) : x;
+  return x.input();
 }
 
 }  // namespace filigree::model

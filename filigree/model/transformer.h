@@ -10,23 +10,14 @@
 #include <string>
 #include <vector>
 
+#include "filigree/model/add_norm.h"
 #include "filigree/model/config.h"
 #include "filigree/model/functions.h"
+#include "filigree/model/linear.h"
 #include "filigree/model/parameters.h"
 #include "filigree/model/sequences.h"
 
 namespace filigree::model {
-
-struct Linear {
-  at::Tensor weight;  ///< [out, in]
-  at::Tensor bias;    ///< [out]
-  at::Tensor operator()(const at::Tensor& x) const;
-};
-
-struct LayerNorm {
-  at::Tensor weight, bias;  ///< [D]
-  at::Tensor operator()(const at::Tensor& x) const;
-};
 
 struct SelfAttention {
   Linear qkv;              ///< [3D, D]: queries, keys, values
@@ -126,10 +117,6 @@ class Transformer {
   template <typename Take>
   void build(Take take);
   void bind();
-  at::Tensor residual(const LayerNorm& norm, const at::Tensor& x, const ForwardOptions& options,
-                      uint64_t site,
-                      const std::function<at::Tensor(const at::Tensor&)>& branch) const;
-
   ModelConfig config_;
   Parameters parameters_;
   at::Tensor source_embedding_, target_embedding_, output_weight_;

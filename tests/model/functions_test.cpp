@@ -44,20 +44,6 @@ TEST(Embed, GradientsAddUpOverRepeatedTokens) {
   }
 }
 
-TEST(DropoutAdd, GradientsUseTheSameMask) {
-  expect_gradients(
-      [](const std::vector<at::Tensor>& x) { return dropout_add(x[0], x[1], 0.4, 11); },
-      {random({5, 6}, 3), random({5, 6}, 4)});
-}
-
-TEST(LinearRelu, EqualsThePlainComposition) {
-  const at::Tensor x = random({5, 3}, 5), weight = random({4, 3}, 6), bias = random({4}, 7);
-  EXPECT_TRUE(
-      torch::allclose(linear_relu(x, weight, bias), torch::relu(torch::linear(x, weight, bias))));
-  expect_gradients([](const std::vector<at::Tensor>& i) { return linear_relu(i[0], i[1], i[2]); },
-                   {x, weight, bias});
-}
-
 TEST(LinearLoss, EqualsTorchsLabelSmoothedLoss) {
   // More positions than one block holds.
   const at::Tensor hidden = random({600, 5}, 8), weight = random({11, 5}, 9);
