@@ -30,11 +30,11 @@ Interval interval_of(std::vector<double> values) {
   return {at(0.025), at(0.975)};
 }
 
-void Bootstrap::add(std::span<const Mean> quantities) {
+void Bootstrap::add(uint64_t sentence, std::span<const Mean> quantities) {
   const size_t size = quantities.size();
   sums_.resize(static_cast<size_t>(samples_) * size);
   counts_.resize(sums_.size());
-  Random random(combine(seed_, sentence_++));
+  Random random(combine(seed_, sentence));
   for (size_t sample = 0; sample < static_cast<size_t>(samples_); ++sample) {
     const double times = poisson(random.uniform());
     if (times == 0) continue;

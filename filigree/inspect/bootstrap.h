@@ -23,8 +23,9 @@ class Bootstrap {
  public:
   explicit Bootstrap(int samples = 1000, uint64_t seed = 1) : samples_(samples), seed_(seed) {}
 
-  /// The next sentence: its part in every quantity, the same number of them each time.
-  void add(std::span<const Mean> quantities);
+  /// A sentence's part in every quantity, the same number of them each time. `sentence` is what it
+  /// is called for every model, such as its line.
+  void add(uint64_t sentence, std::span<const Mean> quantities);
   /// A quantity's mean in each of the resampled texts; 0 in one that has nothing of it.
   std::vector<double> values(size_t quantity) const;
   int samples() const { return samples_; }
@@ -32,7 +33,6 @@ class Bootstrap {
  private:
   int samples_;
   uint64_t seed_;
-  uint64_t sentence_ = 0;
   std::vector<double> sums_, counts_;  ///< [samples, quantities]
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <set>
 
 #include "filigree/base/error.h"
@@ -200,6 +201,19 @@ void add_example_lines(std::set<int64_t>& lines, const ModelInspection& model) {
   }
 }
 
+// A line may be too long for the tokenizer of one model only.
+void keep_common_sentences(std::vector<ModelInspection>& models) {
+  std::map<int64_t, size_t> times;
+  for (const ModelInspection& model : models) {
+    for (const ShownSentence& sentence : model.shown) ++times[sentence.line];
+  }
+  for (ModelInspection& model : models) {
+    std::erase_if(model.shown, [&](const ShownSentence& sentence) {
+      return times[sentence.line] < models.size();
+    });
+  }
+}
+
 }  // namespace
 
 size_t headline_index(const model::ModelConfig& config, AttentionBlock block, size_t layer,
@@ -238,7 +252,8 @@ Inspection inspect(const InspectOptions& options) {
     inspection.passed_over =
         inspector.run(all, with_lines, false, [&](const Work& work, const Result& result) {
           model.statistics += result.statistics;
-          model.bootstrap.add(headlines_of(result.statistics));
+          model.bootstrap.add(static_cast<uint64_t>(work.input.line),
+                              headlines_of(result.statistics));
           examples.consider(result.statistics, work.input.line);
           if (with_lines) options.write_attention(result.line);
           if (m == 0 && static_cast<int64_t>(lines.size()) < options.shown_sentences) {
