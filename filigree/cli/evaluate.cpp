@@ -1,4 +1,4 @@
-// filigree evaluate: BLEU and chrF of translations against references.
+// filigree evaluate: BLEU and chrF of translations against references, AER of alignments.
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -19,7 +19,7 @@ struct Arguments {
   std::string tokenizer{to_string(options.bleu.tokenizer)};
   std::string smoothing{to_string(options.bleu.smoothing)};
   evaluate::ReportFormat format;
-  bool sentence_level = false, json = false;
+  bool aer = false, one_based = false, sentence_level = false, json = false;
 };
 
 void run(const Arguments& arguments) {
@@ -28,6 +28,11 @@ void run(const Arguments& arguments) {
   options.bleu.smoothing = evaluate::smoothing_from_name(arguments.smoothing);
   if (arguments.sentence_level && arguments.hypotheses.size() > 1) {
     throw UsageError("--sentence-level scores one system, got {}", arguments.hypotheses.size());
+  }
+  if (arguments.aer) {
+    options.metrics = {"aer"};
+    options.first_word = arguments.one_based ? 1 : 0;
+    if (arguments.references.size() > 1) throw UsageError("--aer takes one --ref");
   }
   const evaluate::References references = evaluate::read_references(arguments.references);
   std::vector<evaluate::System> systems;
@@ -76,6 +81,12 @@ void add_evaluate(Program& program) {
   at_least(command.option("--chrf-char-order", a->options.chrf.char_order, "Longest n-grams"), 1);
   at_least(command.option("--chrf-beta", a->options.chrf.beta, "Weight of recall"), 1);
   command.flag("--chrf-lowercase", a->options.chrf.lowercase, "Ignore case in chrF");
+
+  command.group("Alignments");
+  command.flag("--aer", a->aer,
+               "Score word alignments instead, lines such as 0-0 1-2: alignment error rate, "
+               "precision, recall; in --ref, 1?2 or 1p2 is a possible link");
+  command.flag("--one-based", a->one_based, "The links of --ref count words from 1");
 
   command.group("Significance");
   command.flag("--confidence", a->options.confidence,

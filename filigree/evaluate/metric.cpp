@@ -4,6 +4,18 @@
 #include "filigree/base/version.h"
 
 namespace filigree::evaluate {
+namespace {
+
+std::vector<int64_t> count_line(const Metric& metric, std::string_view hypothesis,
+                                std::span<const std::string_view> references, size_t number) {
+  try {
+    return metric.count(hypothesis, references);
+  } catch (const Error& error) {
+    throw Error("line {}: {}", number, error.what());
+  }
+}
+
+}  // namespace
 
 std::vector<int64_t> SegmentCounts::sum() const {
   std::vector<int64_t> sums(width, 0);
@@ -34,7 +46,7 @@ SegmentCounts count_segments(const Metric& metric, const Segments& hypotheses,
   std::vector<std::string_view> segment_references(references.size());
   for (size_t i = 0; i < hypotheses.size(); ++i) {
     for (size_t r = 0; r < references.size(); ++r) segment_references[r] = references[r][i];
-    const auto row = metric.count(hypotheses[i], segment_references);
+    const auto row = count_line(metric, hypotheses[i], segment_references, i + 1);
     if (i == 0) {
       counts.width = row.size();
       counts.values.reserve(row.size() * hypotheses.size());

@@ -56,7 +56,8 @@ class Metric {
 /// set whose size differs from the number of hypotheses.
 void check_sizes(const Segments& hypotheses, const References& references);
 
-/// Counts every segment, see check_sizes for the errors.
+/// Counts every segment, see check_sizes for the errors; what the metric throws gets the number of
+/// the segment, from 1, in front.
 SegmentCounts count_segments(const Metric& metric, const Segments& hypotheses,
                              const References& references);
 

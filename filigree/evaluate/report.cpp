@@ -6,6 +6,7 @@
 
 #include "filigree/base/error.h"
 #include "filigree/base/files.h"
+#include "filigree/evaluate/alignment_error.h"
 #include "filigree/evaluate/unicode.h"
 
 namespace filigree::evaluate {
@@ -22,7 +23,8 @@ std::unique_ptr<Metric> make_metric(const std::string& name, const EvaluateOptio
     chrf.word_order = kChrfPlusPlus.word_order;
     return std::make_unique<Chrf>(chrf);
   }
-  throw UsageError("unknown metric '{}': use bleu, chrf or chrf++", name);
+  if (name == "aer") return std::make_unique<AlignmentErrorRate>(options.first_word);
+  throw UsageError("unknown metric '{}': use bleu, chrf, chrf++ or aer", name);
 }
 
 std::vector<std::unique_ptr<Metric>> make_metrics(const EvaluateOptions& options) {
@@ -40,9 +42,9 @@ std::vector<std::unique_ptr<Metric>> make_metrics(const EvaluateOptions& options
   return metrics;
 }
 
-void check_system(const System& system, const References& references) {
+SegmentCounts count(const Metric& metric, const System& system, const References& references) {
   try {
-    check_sizes(system.segments, references);
+    return count_segments(metric, system.segments, references);
   } catch (const Error& error) {
     throw Error("{}: {}", system.name, error.what());
   }
@@ -62,7 +64,7 @@ struct Measured {
 
 Measured measure(const Metric& metric, const System& system, const References& references,
                  const std::optional<Resampling>& resampling) {
-  const SegmentCounts counts = count_segments(metric, system.segments, references);
+  const SegmentCounts counts = count(metric, system, references);
   const auto sums = counts.sum();
   Measured measured;
   measured.result = {.name = metric.name(),
@@ -84,7 +86,6 @@ Report evaluate(const std::vector<System>& systems, const References& references
   if (systems.empty()) throw UsageError("no system output to evaluate");
   Report report;
   for (const auto& system : systems) {
-    check_system(system, references);
     report.systems.push_back({system.name, {}});
     const bool uses_bleu = std::count(options.metrics.begin(), options.metrics.end(), "bleu") > 0;
     if (uses_bleu && options.bleu.tokenizer != Tokenizer::kNone && looks_tokenized(system)) {
@@ -116,12 +117,11 @@ SentenceReport evaluate_sentences(const System& system, const References& refere
   EvaluateOptions sentence_options = options;
   sentence_options.bleu.effective_order = true;
   const auto metrics = make_metrics(sentence_options);
-  check_system(system, references);
   SentenceReport report;
   report.scores.resize(system.segments.size());
   for (const auto& metric : metrics) {
     report.names.push_back(metric->name());
-    const SegmentCounts counts = count_segments(*metric, system.segments, references);
+    const SegmentCounts counts = count(*metric, system, references);
     for (size_t i = 0; i < counts.segments(); ++i) {
       report.scores[i].push_back(metric->score(counts.row(i)));
     }

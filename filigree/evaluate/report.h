@@ -14,10 +14,12 @@
 namespace filigree::evaluate {
 
 struct EvaluateOptions {
-  /// Of "bleu", "chrf" and "chrf++" (chrf with word n-grams up to 2), each at most once.
+  /// Of "bleu", "chrf", "chrf++" (chrf with word n-grams up to 2) and, for lines of links instead
+  /// of text, "aer"; each at most once.
   std::vector<std::string> metrics = {"bleu", "chrf"};
   BleuOptions bleu = {};
   ChrfOptions chrf = {};
+  int first_word = 0;  ///< what the gold alignment counts words from, 0 or 1
   /// Adds a confidence interval to the scores of a single system. Several systems always get
   /// confidence intervals and, but for the first, paired tests against the first.
   bool confidence = false;

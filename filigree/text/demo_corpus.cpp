@@ -7,6 +7,7 @@
 #include "filigree/base/error.h"
 #include "filigree/base/files.h"
 #include "filigree/base/random.h"
+#include "filigree/text/demo_links.h"
 #include "filigree/text/spell_out.h"
 
 namespace filigree::text {
@@ -83,6 +84,12 @@ void write_side(const std::vector<SentencePair>& pairs, std::string SentencePair
   file.commit();
 }
 
+void write_links(const std::vector<SentencePair>& pairs, const std::filesystem::path& path) {
+  std::string lines;
+  for (const SentencePair& pair : pairs) lines += demo_links(pair) + '\n';
+  write_file(path, lines);
+}
+
 }  // namespace
 
 DemoCorpus make_demo_corpus(const DemoCorpusOptions& options) {
@@ -109,6 +116,8 @@ void write_demo_corpus(const DemoCorpus& corpus, const std::filesystem::path& fo
     write_side(*pairs, &SentencePair::source, files.source);
     write_side(*pairs, &SentencePair::target, files.target);
   }
+  write_links(corpus.valid, folder / "valid.links");
+  write_links(corpus.test, folder / "test.links");
 }
 
 CorpusSource demo_files(const std::filesystem::path& folder, const std::string& set,

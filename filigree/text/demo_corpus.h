@@ -46,7 +46,8 @@ DemoCorpus make_demo_corpus(const DemoCorpusOptions& options = {});
 /// that each occurs in hundreds of pairs: "▁acht|hundertneun|undacht|zigtausendacht".
 TokenizerOptions demo_tokenizer_options();
 
-/// Writes train.en, train.de, valid.en, … into a folder, which is made when absent.
+/// Writes train.en, train.de, valid.en, … into a folder, which is made when absent, and the gold
+/// alignments of what is held out, valid.links and test.links; see demo_links().
 void write_demo_corpus(const DemoCorpus& corpus, const std::filesystem::path& folder);
 
 /// The files of one set ("train", "valid" or "test") as write_demo_corpus() names them.

@@ -12,6 +12,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "filigree/text/words.h"
+
 namespace filigree::text {
 
 /// A loaded SentencePiece model; const methods may be called from several threads.
@@ -29,6 +31,11 @@ class SubwordModel {
   /// An error message, empty on success.
   virtual std::string encode(std::string_view line, std::vector<int>& ids) const = 0;
   virtual std::string decode(const std::vector<int>& ids, std::string& line) const = 0;
+  /// The same with the bytes of the line that every piece stands for.
+  virtual std::string encode(std::string_view line, std::vector<int>& ids,
+                             std::vector<Range>& places) const = 0;
+  virtual std::string decode(const std::vector<int>& ids, std::string& line,
+                             std::vector<Range>& places) const = 0;
 };
 
 /// What the module offers.

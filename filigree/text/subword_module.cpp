@@ -25,6 +25,24 @@ class Model : public SubwordModel {
   std::string decode(const std::vector<int>& ids, std::string& line) const override {
     return message(processor_.Decode(ids, &line));
   }
+  std::string encode(std::string_view line, std::vector<int>& ids,
+                     std::vector<Range>& places) const override {
+    sentencepiece::ImmutableSentencePieceText text;
+    const std::string problem = message(processor_.Encode(line, text.mutable_proto()));
+    for (const auto& piece : text.pieces()) {
+      ids.push_back(static_cast<int>(piece.id()));
+      places.push_back({piece.begin(), piece.end()});
+    }
+    return problem;
+  }
+  std::string decode(const std::vector<int>& ids, std::string& line,
+                     std::vector<Range>& places) const override {
+    sentencepiece::ImmutableSentencePieceText text;
+    const std::string problem = message(processor_.Decode(ids, text.mutable_proto()));
+    line = text.text();
+    for (const auto& piece : text.pieces()) places.push_back({piece.begin(), piece.end()});
+    return problem;
+  }
 
  private:
   static std::string message(const sentencepiece::util::Status& status) {

@@ -97,17 +97,45 @@ std::vector<int> Tokenizer::encode(std::string_view line) const {
   return ids;
 }
 
-std::string Tokenizer::decode(const std::vector<int>& ids) const {
+std::vector<int> Tokenizer::pieces_of_text(const std::vector<int>& ids) const {
   std::vector<int> text;
   text.reserve(ids.size());
   for (const int id : ids) {
     check_id(id, size());
     if (id != pad() && id != bos() && id != eos()) text.push_back(id);
   }
+  return text;
+}
+
+std::string Tokenizer::decode(const std::vector<int>& ids) const {
+  const std::vector<int> text = pieces_of_text(ids);
   std::string line;
   const std::string problem = model_->subwords->decode(text, line);
   if (!problem.empty()) throw Error("cannot decode ids: {}", problem);
   return line;
+}
+
+PlacedPieces Tokenizer::encode_with_places(std::string_view line) const {
+  PlacedPieces pieces{std::string(line), {}, {}};
+  const std::string problem = model_->subwords->encode(line, pieces.ids, pieces.places);
+  if (!problem.empty()) throw Error("cannot tokenize a line: {}", problem);
+  return pieces;
+}
+
+PlacedPieces Tokenizer::decode_with_places(const std::vector<int>& ids) const {
+  const std::vector<int> text = pieces_of_text(ids);
+  PlacedPieces pieces{{}, ids, {}};
+  std::vector<Range> places;
+  const std::string problem = model_->subwords->decode(text, pieces.text, places);
+  if (!problem.empty()) throw Error("cannot decode ids: {}", problem);
+  // Pieces that are no text lie, empty, where the one before them ended.
+  auto place = places.begin();
+  for (const int id : ids) {
+    const bool is_text = id != pad() && id != bos() && id != eos();
+    const size_t end = pieces.places.empty() ? 0 : pieces.places.back().end;
+    pieces.places.push_back(is_text ? *place++ : Range{end, end});
+  }
+  return pieces;
 }
 
 std::string Tokenizer::piece(int id) const {

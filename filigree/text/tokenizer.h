@@ -12,11 +12,24 @@
 #include <string_view>
 #include <vector>
 
+#include "filigree/text/words.h"
+
 namespace filigree::text {
 
 /// The special ids of every tokenizer that train_tokenizer() makes. A tokenizer from elsewhere has
 /// its own; ask Tokenizer::pad() and so on.
 inline constexpr int kPad = 0, kUnk = 1, kBos = 2, kEos = 3;
+
+/// A text and its pieces. places[i] are the bytes of `text` that piece i stands for, in ascending
+/// order, with the space in front of a word that its first piece brings along. Where a character is
+/// written in several pieces (bytes, or parts that normalisation took it apart into), it is the
+/// last one's and the others are empty; characters that normalisation puts together, such as a
+/// letter and its combining accent, are one place.
+struct PlacedPieces {
+  std::string text;
+  std::vector<int> ids;
+  std::vector<Range> places;
+};
 
 /// A SentencePiece model. Copies share it; every method may be called from several threads.
 class Tokenizer {
@@ -38,6 +51,11 @@ class Tokenizer {
   /// Throws Error on an id outside the vocabulary.
   std::string decode(const std::vector<int>& ids) const;
 
+  /// encode() and decode() with the place of every piece: in the line as it was given, before
+  /// normalisation, or in the text that was decoded. </s> and the like have empty places.
+  PlacedPieces encode_with_places(std::string_view line) const;
+  PlacedPieces decode_with_places(const std::vector<int>& ids) const;
+
   /// A piece as SentencePiece writes it, with '▁' for a space.
   /// Throws Error on an id outside the vocabulary.
   std::string piece(int id) const;
@@ -54,6 +72,8 @@ class Tokenizer {
 
  private:
   struct Model;
+  /// `ids` without <pad>, <s> and </s>.
+  std::vector<int> pieces_of_text(const std::vector<int>& ids) const;
   explicit Tokenizer(std::shared_ptr<const Model> model);
   std::shared_ptr<const Model> model_;
 };

@@ -156,7 +156,7 @@ TEST(Report, ManyTokenizedFullStopsGiveAWarning) {
 
 TEST(Report, AskingForNothingOrTwiceIsAUsageError) {
   EXPECT_EQ(message_of([] { evaluate({kGood}, kReferences, {.metrics = {"ter"}}); }),
-            "unknown metric 'ter': use bleu, chrf or chrf++");
+            "unknown metric 'ter': use bleu, chrf, chrf++ or aer");
   EXPECT_THROW(evaluate({kGood}, kReferences, {.metrics = {}}), UsageError);
   EXPECT_THROW(evaluate({kGood}, kReferences, {.metrics = {"bleu", "bleu"}}), UsageError);
   EXPECT_THROW(evaluate({}, kReferences), UsageError);

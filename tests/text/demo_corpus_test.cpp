@@ -6,6 +6,8 @@
 #include <set>
 
 #include "filigree/base/files.h"
+#include "filigree/text/demo_links.h"
+#include "filigree/text/words.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/text/matchers.h"
 
@@ -103,6 +105,46 @@ TEST(DemoCorpus, OptionsOutOfRangeAreUsageErrors) {
       "the demo corpus needs at least 100 pairs to train on, 1 to validate and 1 to test");
   EXPECT_THROWS(make_demo_corpus({.train_size = 500'000}), UsageError,
                 "the demo corpus has at most 500000 pairs");
+}
+
+TEST(DemoLinks, JoinWhatStandsForTheSame) {
+  EXPECT_EQ(demo_links({"three hundred forty-two", "trei sute patruzeci și doi"}),
+            "0-0 1-1 2-2 2?3 2-4");
+  EXPECT_EQ(demo_links({"one hundred five thousand five hundred twenty",
+                        "una sută cinci mii cinci sute douăzeci"}),
+            "0-0 1-1 2-2 3-3 4-4 5-5 6-6");
+  EXPECT_EQ(demo_links({"one thousand eleven", "una mie unsprezece"}), "0-0 1-1 2-2");
+  EXPECT_EQ(demo_links({"Friday, June 13, 2008", "vineri, 13 iunie 2008"}), "0-0 1-2 2-1 3-3");
+  EXPECT_EQ(demo_links({"three hundred two", "dreihundertzwei"}), "0-0 1-0 2-0");
+  EXPECT_EQ(demo_links({"Friday, June 13, 2008", "2008年6月13日金曜日"}), "0-0 1-0 2-0 3-0");
+}
+
+TEST(DemoLinks, LeaveNoWordOut) {
+  for (const char* language : {"de", "ja", "ro"}) {
+    const DemoCorpus corpus = make_demo_corpus({.target_language = language, .train_size = 100});
+    for (const SentencePair& pair : corpus.test) {
+      std::set<size_t> sources, targets;
+      const std::string links = demo_links(pair);
+      for (const Range& word : words_of(links)) {
+        const std::string link = links.substr(word.begin, word.end - word.begin);
+        const size_t between = link.find_first_of("-?");
+        sources.insert(std::stoul(link));
+        targets.insert(std::stoul(link.substr(between + 1)));
+      }
+      ASSERT_EQ(sources.size(), words_of(pair.source).size()) << pair.source << links;
+      ASSERT_EQ(targets.size(), words_of(pair.target).size()) << pair.target << links;
+    }
+  }
+}
+
+TEST(DemoLinks, AreWrittenBesideTheHeldOutPairs) {
+  const TemporaryFolder folder;
+  const DemoCorpus corpus = make_demo_corpus({.train_size = 100});
+  write_demo_corpus(corpus, folder.path());
+  const auto lines = read_lines(folder.path() / "test.links");
+  ASSERT_EQ(lines.size(), corpus.test.size());
+  EXPECT_EQ(lines[7], demo_links(corpus.test[7]));
+  EXPECT_EQ(read_lines(folder.path() / "valid.links").size(), corpus.valid.size());
 }
 
 }  // namespace
