@@ -11,6 +11,8 @@ void add_commands(Program& program);
 void add_demo(Program& program);
 void add_train(Program& program);
 void add_translate(Program& program);
+void add_score(Program& program);
+void add_align(Program& program);
 void add_evaluate(Program& program);
 void add_inspect(Program& program);
 void add_average(Program& program);

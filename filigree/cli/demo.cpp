@@ -14,8 +14,12 @@
 #include "filigree/cli/head_table.h"
 #include "filigree/cli/output.h"
 #include "filigree/evaluate/accuracy.h"
+#include "filigree/evaluate/alignment_error.h"
 #include "filigree/text/demo_corpus.h"
+#include "filigree/text/demo_links.h"
 #include "filigree/train/trainer.h"
+#include "filigree/translate/choose_heads.h"
+#include "filigree/translate/scorer.h"
 #include "filigree/translate/translator.h"
 
 namespace filigree::cli {
@@ -82,6 +86,37 @@ std::string sample_table(const std::vector<text::SentencePair>& test,
   return table;
 }
 
+/// Chooses the heads that align words best, on the validation pairs, and says how right their links
+/// are on the held-out ones.
+std::string align(const Arguments& a, const text::DemoCorpus& corpus, int threads) {
+  translate::ScorerOptions options;
+  options.attention = true;
+  options.threads = threads;
+  const translate::Scorer scorer(model_folder(a), options);
+  const auto attended = [&scorer](const std::vector<text::SentencePair>& pairs) {
+    translate::AttendedText text(scorer.config());
+    for (const translate::Translation& scored : scorer.score(pairs)) text.add(scored);
+    return text;
+  };
+  const auto gold = [](const std::vector<text::SentencePair>& pairs) {
+    std::vector<evaluate::GoldLinks> links;
+    for (const text::SentencePair& pair : pairs) {
+      links.push_back(evaluate::parse_gold_links(text::demo_links(pair)));
+    }
+    return links;
+  };
+  const auto choice =
+      choose_heads(attended(corpus.valid), translate::accuracy_score(gold(corpus.valid)));
+  save_choice(choice, scorer.config(), model_folder(a));
+
+  const translate::AlignedText found = attended(corpus.test).links(choice.rule);
+  const std::vector<evaluate::GoldLinks> right = gold(corpus.test);
+  evaluate::AlignmentCounts counts;
+  for (size_t i = 0; i < found.size(); ++i) counts.add(found[i], right[i]);
+  return fmt::format("word links   precision {:.1f} %, recall {:.1f} %, error rate {:.1f} %\n",
+                     100 * counts.precision(), 100 * counts.recall(), 100 * counts.error_rate());
+}
+
 void run(const Arguments& a, int threads) {
   spdlog::info("making the corpus: numbers and dates in words, English to {}",
                a.corpus.target_language);
@@ -118,10 +153,10 @@ void run(const Arguments& a, int threads) {
     return fmt::format("{:.2f} {:3.0f} %", value("alpha", block, layer, head),
                        100 * value("density", block, layer, head));
   }));
-  write_output(fmt::format("\nexact match  {:.1f} % of {} held-out sentences\nmodel        {}\n",
+  write_output(fmt::format("\nexact match  {:.1f} % of {} held-out sentences\n{}model        {}\n",
                            100 * evaluate::exact_match_accuracy(outputs, references),
-                           references.size(), options.model.string()));
-  write_output(fmt::format("try it       echo \"{}\" | filigree translate --model {}\n",
+                           references.size(), align(a, corpus, threads), options.model.string()));
+  write_output(fmt::format("try it       echo \"{}\" | filigree translate --model {} --alignment\n",
                            sources.front(), options.model.string()));
   flush_output();
 }

@@ -29,6 +29,8 @@ struct Arguments {
   std::optional<double> temperature, top_p;
   uint64_t seed = 1;
   bool allow_unk = false, sampling = false, refuse_long_lines = false;
+  bool alignment = false, word_scores = false, json = false, no_attention = false;
+  translate::AlignmentUnit unit = translate::AlignmentUnit::kWord;
   translate::TranslatorOptions translator;
   translate::StreamOptions stream;
 };
@@ -78,6 +80,16 @@ void check(const Arguments& a, const translate::SearchOptions& search) {
   }
 }
 
+translate::OutputFormat output_format(const Arguments& a, int heads) {
+  translate::OutputFormat format;
+  format.n_best = a.n_best.has_value();
+  if (a.alignment) format.alignment = a.unit;
+  format.word_scores = a.word_scores;
+  format.json = a.json;
+  format.heads = heads;
+  return format;
+}
+
 void run(const Arguments& a, int threads) {
   const translate::GenerationConfig config = generation_config(a);
   check(a, config.search);
@@ -86,12 +98,14 @@ void run(const Arguments& a, int threads) {
   options.max_source_length = config.max_source_length;
   options.split_long_lines = !a.refuse_long_lines;
   options.threads = threads;
+  options.alignment = a.alignment || a.json;
+  options.attention = a.json && !a.no_attention;
   if (a.ban_phrases) options.banned_phrases = text::read_text(*a.ban_phrases);
   translate::ConstraintFiles constraints(a.target_prefix, a.require_phrases);
   const translate::Translator translator(a.models, options);
 
   translate::StreamOptions stream = a.stream;
-  stream.n_best = a.n_best.has_value();
+  stream.format = output_format(a, translator.heads());
   stream.progress = true;
   if (a.input != "-") stream.input_name = a.input.string();
   if (constraints.any()) stream.next_constraints = [&constraints] { return constraints.next(); };
@@ -174,6 +188,18 @@ void add_translate(Program& program) {
                          "… among the fewest pieces that together have probability X"),
           0, 1);
   at_least(command.option("--seed", a->seed, "Other numbers give other samples"), 0);
+
+  command.group("Output");
+  command.flag("--alignment", a->alignment,
+               "Add which word comes from which of the source: ||| 0-0 1-2");
+  command.choice(
+      "--alignment-unit", a->unit,
+      {{"word", translate::AlignmentUnit::kWord}, {"piece", translate::AlignmentUnit::kPiece}},
+      "What --alignment links: word or piece");
+  command.flag("--word-scores", a->word_scores,
+               "Add the log-probability of every word and of the end: ||| WordScores= …");
+  command.flag("--json", a->json, "Print all that is known of a line, an object a line");
+  command.flag("--no-attention", a->no_attention, "Leave the attention weights out of --json");
 
   command.group("Speed");
   command.add_threads_option();

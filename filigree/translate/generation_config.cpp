@@ -1,5 +1,6 @@
 #include "filigree/translate/generation_config.h"
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -10,6 +11,8 @@ namespace filigree::translate {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr const char* kGenerationConfigFile = "generation_config.json";
 
 /// Calls visit(key, field) for every field, in the order in which they are written.
 template <typename Config, typename Visit>
@@ -29,6 +32,8 @@ void visit_fields(Config& config, const Visit& visit) {
   visit("top_k", config.search.token_sampling.top_k);
   visit("top_p", config.search.token_sampling.top_p);
   visit("max_source_length", config.max_source_length);
+  visit("alignment_heads", config.alignment_heads);
+  visit("alignment_shift", config.alignment_shift);
 }
 
 bool fits(const Json& value, int) {
@@ -37,6 +42,11 @@ bool fits(const Json& value, int) {
 }
 bool fits(const Json& value, bool) { return value.is_boolean(); }
 bool fits(const Json& value, double) { return value.is_number(); }
+bool fits(const Json& value, const std::vector<std::array<int, 2>>&) {
+  return value.is_array() && std::all_of(value.begin(), value.end(), [](const Json& head) {
+           return head.is_array() && head.size() == 2 && fits(head[0], 0) && fits(head[1], 0);
+         });
+}
 
 void read_field(const Json& json, const std::string& key, GenerationConfig& config,
                 const std::filesystem::path& file) {
@@ -82,8 +92,13 @@ std::string to_json(const GenerationConfig& config) {
   return json.dump(2) + "\n";
 }
 
+void save_generation_config(const std::filesystem::path& model_directory,
+                            const GenerationConfig& config) {
+  write_file(model_directory / kGenerationConfigFile, to_json(config));
+}
+
 GenerationConfig load_generation_config(const std::filesystem::path& model_directory) {
-  const std::filesystem::path file = model_directory / "generation_config.json";
+  const std::filesystem::path file = model_directory / kGenerationConfigFile;
   if (!std::filesystem::exists(file)) return {};
   return generation_config_from_json(read_file(file), file);
 }

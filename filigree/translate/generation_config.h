@@ -1,8 +1,10 @@
 // generation_config.json of a model directory: how its owner wants it to be searched.
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "filigree/translate/search.h"
 
@@ -12,6 +14,10 @@ struct GenerationConfig {
   SearchOptions search;
   /// Pieces of the longest source that is translated in one go; longer ones are split.
   int max_source_length = 512;
+  /// [layer, head], both from 0, of the cross-attention's heads that alignments are made of; see
+  /// alignment_rule() for when there are none.
+  std::vector<std::array<int, 2>> alignment_heads;
+  bool alignment_shift = false;  ///< see AlignmentRule::shift
 };
 
 /// The keys are the names of the fields; absent ones keep their defaults.
@@ -20,6 +26,10 @@ struct GenerationConfig {
 GenerationConfig generation_config_from_json(const std::string& text,
                                              const std::filesystem::path& file);
 std::string to_json(const GenerationConfig& config);
+
+/// Writes it to generation_config.json in a model directory.
+void save_generation_config(const std::filesystem::path& model_directory,
+                            const GenerationConfig& config);
 
 /// From generation_config.json in a model directory; the defaults when it has none.
 GenerationConfig load_generation_config(const std::filesystem::path& model_directory);

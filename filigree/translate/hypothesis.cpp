@@ -31,6 +31,12 @@ LiveHypothesis LiveHypothesis::extended(int token, StepScores& scores, int row, 
   }
   if (token != end) next.so_far.tokens.push_back(token);
   if (options.coverage_penalty > 0) scores.add_mean_attention(row, next.attention);
+  if (!options.attention_heads.empty()) {
+    const std::span<const float> weights = scores.attention.at(row);
+    const auto source_length = static_cast<int>(weights.size()) / (scores.layers * scores.heads);
+    next.so_far.attention.push_back(std::make_shared<const AttentionRow>(
+        sparse_row(weights, source_length, options.attention_heads)));
+  }
   return next;
 }
 

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "filigree/translate/attention_row.h"
 #include "filigree/translate/search_options.h"
 #include "filigree/translate/step_function.h"
 
@@ -23,6 +24,7 @@ struct Hypothesis {
   /// False when every way to go on, or to end, had probability zero; then it lacks the end token.
   bool complete = true;
   bool has_required = true;  ///< whether it contains the required phrases
+  AttentionRows attention;   ///< for every token and the end; see SearchOptions::attention_heads
 };
 
 /// log_probability / length^length_penalty, where the length counts the end token; an empty output

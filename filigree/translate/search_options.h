@@ -39,6 +39,9 @@ struct SearchOptions {
   /// Phrases that no output contains; none when null.
   std::shared_ptr<const PhraseGraph> banned;
 
+  /// Heads of the cross-attention (layer · heads + head, ascending) whose weights hypotheses keep.
+  std::vector<int> attention_heads;
+
   /// Throws UsageError naming the first option that is out of range.
   void check() const;
   int max_length(int source_length) const;

@@ -16,10 +16,6 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-std::string format(const Translation& translation, int64_t id, bool n_best) {
-  return n_best ? format_n_best(id, translation) : translation.text() + '\n';
-}
-
 }  // namespace
 
 int64_t translate_stream(const Translator& translator, const NextLine& next_line,
@@ -40,7 +36,7 @@ int64_t translate_stream(const Translator& translator, const NextLine& next_line
     std::string text;
     const LineOrigin origin{options.input_name, done + 1};
     for (const Translation& translation : translator.translate(lines, origin, constraints)) {
-      text += format(translation, done++, options.n_best);
+      text += format_translation(done++, translation, options.format);
     }
     if (progress) progress->clear();
     write(text);
@@ -65,15 +61,6 @@ int64_t translate_stream(const Translator& translator, std::istream& in, std::os
     if (!out.flush()) throw Error("cannot write the translations: {}", system_message());
   };
   return translate_stream(translator, next_line, write, options);
-}
-
-std::string format_n_best(int64_t id, const Translation& translation) {
-  std::string text;
-  for (const Output& output : translation.n_best) {
-    text += fmt::format("{} ||| {} ||| F0= {:.6f} ||| {:.6f}\n", id, output.text,
-                        output.log_probability, output.score);
-  }
-  return text;
 }
 
 }  // namespace filigree::translate

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "filigree/translate/output_format.h"
 #include "filigree/translate/translator.h"
 
 namespace filigree::translate {
@@ -19,7 +20,7 @@ struct StreamOptions {
   /// Lines read before the first of them is written: the more, the better they are batched. 1
   /// answers every line at once, as a conversation needs.
   int chunk_lines = 1000;
-  bool n_best = false;    ///< write format_n_best() instead of the best text
+  OutputFormat format;    ///< what is written about every line
   bool progress = false;  ///< a progress line where standard error is a terminal
   std::string input_name = "standard input";  ///< for messages
   /// The constraints of the next line; none when null.
@@ -29,18 +30,14 @@ struct StreamOptions {
 /// Takes the text of a chunk, whole lines, as soon as it is translated.
 using WriteText = std::function<void(std::string_view)>;
 
-/// Translates every line and writes its translation as one line, in order. Returns the number of
-/// lines. Throws as Translator::translate() does; what came before the chunk of the error is
-/// written.
+/// Translates every line and writes its translation as one line (or several), in order. Returns the
+/// number of lines. Throws as Translator::translate() does; what came before the chunk of the error
+/// is written.
 int64_t translate_stream(const Translator& translator, const NextLine& next_line,
                          const WriteText& write, const StreamOptions& options = {});
 /// The same between streams. A byte order mark and the '\r' of DOS line ends are dropped; `out` is
 /// flushed after every chunk. Throws Error also when `out` fails.
 int64_t translate_stream(const Translator& translator, std::istream& in, std::ostream& out,
                          const StreamOptions& options = {});
-
-/// The n-best list of line `id` (from 0) in Moses' form, a line per output:
-/// "id ||| text ||| F0= log-probability ||| score".
-std::string format_n_best(int64_t id, const Translation& translation);
 
 }  // namespace filigree::translate

@@ -57,7 +57,8 @@ std::unique_ptr<StepFunction> make_decoder(const Models& models, const Sentences
 
 std::vector<std::vector<Hypothesis>> translate_batch(const Models& models, Sentences batch,
                                                      const SearchOptions& search) {
-  const auto decoder = make_decoder(models, batch, {.attention = search.coverage_penalty > 0});
+  const bool with_attention = search.coverage_penalty > 0 || !search.attention_heads.empty();
+  const auto decoder = make_decoder(models, batch, {.attention = with_attention});
   std::vector<SentenceToSearch> sentences;
   for (SourceSentence& sentence : batch) {
     sentences.push_back(

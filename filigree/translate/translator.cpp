@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "filigree/base/error.h"
@@ -10,7 +11,9 @@
 #include "filigree/model/model_directory.h"
 #include "filigree/text/text_file.h"
 #include "filigree/text/utf8.h"
+#include "filigree/translate/alignment.h"
 #include "filigree/translate/generation_config.h"
+#include "filigree/translate/joined_translation.h"
 #include "filigree/translate/spacing.h"
 #include "filigree/translate/split_line.h"
 #include "filigree/translate/target_text.h"
@@ -22,7 +25,7 @@ namespace {
 /// A line, or a part of one that was too long.
 struct Segment {
   size_t line;
-  std::vector<int> ids;
+  text::PlacedPieces pieces;  ///< places only where they are needed
   Constraints constraints;
   uint64_t key;  ///< see SentenceToSearch
 };
@@ -51,48 +54,25 @@ std::string on_one_line(std::string text) {
 }
 
 Output to_output(const text::Tokenizer& tokenizer, Hypothesis hypothesis) {
+  text::PlacedPieces pieces = tokenizer.decode_with_places(hypothesis.tokens);
   Output output;
-  output.text = on_one_line(tokenizer.decode(hypothesis.tokens));
+  output.text = on_one_line(std::move(pieces.text));
+  output.places = std::move(pieces.places);
   for (const int id : hypothesis.tokens) output.pieces.push_back(tokenizer.piece(id));
   output.token_log_probabilities = std::move(hypothesis.token_log_probabilities);
   output.log_probability = hypothesis.log_probability;
   output.coverage = hypothesis.coverage;
   output.score = hypothesis.score;
+  output.attention = std::move(hypothesis.attention);
   return output;
 }
 
-Output join(const std::vector<Output>& parts, double length_penalty) {
-  Output joined;
-  std::vector<std::string> texts;
-  for (const Output& part : parts) {
-    texts.push_back(part.text);
-    joined.pieces.insert(joined.pieces.end(), part.pieces.begin(), part.pieces.end());
-    joined.token_log_probabilities.insert(joined.token_log_probabilities.end(),
-                                          part.token_log_probabilities.begin(),
-                                          part.token_log_probabilities.end());
-    joined.log_probability += part.log_probability;
-    joined.coverage += part.coverage;
+/// Adds blanks before the first piece.
+void put_in_front(const std::string& blanks, Output& output) {
+  output.text.insert(0, blanks);
+  for (text::Range& place : output.places) {
+    place = {place.begin + blanks.size(), place.end + blanks.size()};
   }
-  joined.text = join_parts(texts);
-  joined.score =
-      joined.coverage + normalised_score(joined.log_probability,
-                                         joined.token_log_probabilities.size(), length_penalty);
-  return joined;
-}
-
-/// The n-th outputs of the parts joined; a part with fewer gives its last.
-Translation join(const std::vector<Translation>& parts, double length_penalty) {
-  size_t count = 0;
-  for (const Translation& part : parts) count = std::max(count, part.n_best.size());
-  Translation joined;
-  for (size_t n = 0; n < count; ++n) {
-    std::vector<Output> outputs;
-    for (const Translation& part : parts) {
-      outputs.push_back(part.n_best[std::min(n, part.n_best.size() - 1)]);
-    }
-    joined.n_best.push_back(join(outputs, length_penalty));
-  }
-  return joined;
 }
 
 void check_same_tokenizers(const model::Model& first, const std::filesystem::path& first_directory,
@@ -106,6 +86,23 @@ void check_same_tokenizers(const model::Model& first, const std::filesystem::pat
   }
 }
 
+/// An ensemble has one head, the mean over the last layers of its members.
+AlignmentRule rule_for(const std::vector<model::Model>& models, const GenerationConfig& defaults) {
+  if (models.size() == 1) return alignment_rule(models[0].transformer.config(), defaults);
+  AlignmentRule rule{.heads = {0}};
+  for (const model::Model& model : models) {
+    rule.argmax |= alignment_rule(model.transformer.config(), {}).argmax;
+  }
+  return rule;
+}
+
+std::vector<int> all_heads(const std::vector<model::Model>& models) {
+  const model::ModelConfig& config = models[0].transformer.config();
+  std::vector<int> heads(models.size() == 1 ? config.decoder_layers * config.heads : 1);
+  std::iota(heads.begin(), heads.end(), 0);
+  return heads;
+}
+
 }  // namespace
 
 struct Translator::State {
@@ -115,6 +112,8 @@ struct Translator::State {
   int max_source_length;
   bool split_long_lines, replace_invalid;
   BatchOptions batches;
+  AlignmentRule alignment;  ///< without heads where none is asked for
+  bool keep_attention;
 
   const text::Tokenizer& source_tokenizer() const { return models[0].tokenizers.source; }
   const text::Tokenizer& target_tokenizer() const { return models[0].tokenizers.target; }
@@ -124,7 +123,35 @@ struct Translator::State {
   void append_segments(const std::string& line, size_t index, Constraints constraints,
                        const LineOrigin& origin, int64_t number,
                        std::vector<Segment>& segments) const;
+  text::PlacedPieces encode(const std::string& text) const;
+  Translation to_translation(const text::PlacedPieces& source,
+                             std::vector<Hypothesis> hypotheses) const;
 };
+
+text::PlacedPieces Translator::State::encode(const std::string& text) const {
+  if (alignment.heads.empty()) return {text, source_tokenizer().encode(text), {}};
+  return source_tokenizer().encode_with_places(text);
+}
+
+Translation Translator::State::to_translation(const text::PlacedPieces& source,
+                                              std::vector<Hypothesis> hypotheses) const {
+  Translation translation;
+  translation.source.text = source.text;
+  if (!alignment.heads.empty()) {
+    translation.source.places = source.places;
+    for (const int id : source.ids) {
+      translation.source.pieces.push_back(source_tokenizer().piece(id));
+    }
+  }
+  for (Hypothesis& hypothesis : hypotheses) {
+    Output output = to_output(target_tokenizer(), std::move(hypothesis));
+    output.piece_links = piece_links(output.attention, static_cast<int>(source.ids.size()),
+                                     static_cast<int>(output.pieces.size()), alignment);
+    if (!keep_attention) output.attention.clear();
+    translation.n_best.push_back(std::move(output));
+  }
+  return translation;
+}
 
 Constraints Translator::State::to_tokens(const LineConstraints& constraints,
                                          const LineOrigin& origin, int64_t number) const {
@@ -148,11 +175,10 @@ Constraints Translator::State::to_tokens(const LineConstraints& constraints,
 void Translator::State::append_segments(const std::string& line, size_t index,
                                         Constraints constraints, const LineOrigin& origin,
                                         int64_t number, std::vector<Segment>& segments) const {
-  const text::Tokenizer& tokenizer = source_tokenizer();
-  std::vector<int> ids = tokenizer.encode(line);
-  const auto length = static_cast<int>(ids.size());
+  text::PlacedPieces pieces = encode(line);
+  const auto length = static_cast<int>(pieces.ids.size());
   if (length <= max_source_length) {
-    segments.push_back({index, std::move(ids), std::move(constraints), combine(number, 0)});
+    segments.push_back({index, std::move(pieces), std::move(constraints), combine(number, 0)});
     return;
   }
   if (!split_long_lines || !constraints.required.empty()) {
@@ -163,13 +189,13 @@ void Translator::State::append_segments(const std::string& line, size_t index,
         split_long_lines ? ", and required phrases" : "");
   }
   const auto parts = split_line(line, max_source_length, [&](std::string_view text) {
-    return static_cast<int>(tokenizer.encode(text).size());
+    return static_cast<int>(source_tokenizer().encode(text).size());
   });
   spdlog::warn("{}:{}: has {} pieces, more than {}: translated in {} parts", origin.name, number,
                length, max_source_length, parts.size());
   for (size_t i = 0; i < parts.size(); ++i) {
     segments.push_back(
-        {index, tokenizer.encode(parts[i]), std::exchange(constraints, {}), combine(number, i)});
+        {index, encode(parts[i]), std::exchange(constraints, {}), combine(number, i)});
   }
 }
 
@@ -198,9 +224,15 @@ Translator::Translator(const std::vector<std::filesystem::path>& model_directori
   if (!options.banned_phrases.empty()) {
     search.banned = std::make_shared<const PhraseGraph>(target_text.banned(options.banned_phrases));
   }
-  state_ = std::make_unique<const State>(
-      State{std::move(models), std::move(target_text), std::move(search), max_source_length,
-            options.split_long_lines, options.replace_invalid, batches});
+  AlignmentRule alignment;
+  if (options.alignment || options.attention) {
+    alignment = rule_for(models, defaults);
+    search.attention_heads = options.attention ? all_heads(models) : alignment.heads;
+  }
+  state_ = std::make_unique<const State>(State{std::move(models), std::move(target_text),
+                                               std::move(search), max_source_length,
+                                               options.split_long_lines, options.replace_invalid,
+                                               batches, std::move(alignment), options.attention});
 }
 
 Translator::~Translator() = default;
@@ -210,21 +242,20 @@ std::vector<Translation> Translator::translate(std::span<const std::string> line
                                                const LineOrigin& origin,
                                                std::span<const LineConstraints> constraints) const {
   std::vector<Segment> segments;
-  std::vector<std::string> blanks;
+  std::vector<std::string> texts;
   for (size_t i = 0; i < lines.size(); ++i) {
     const int64_t number = origin.first_line + static_cast<int64_t>(i);
-    const std::string line = checked_text(lines[i], state_->replace_invalid, origin, number);
-    blanks.emplace_back(leading_blanks(line));
+    texts.push_back(checked_text(lines[i], state_->replace_invalid, origin, number));
     Constraints of_line;
     if (!constraints.empty()) of_line = state_->to_tokens(constraints[i], origin, number);
-    state_->append_segments(line, i, std::move(of_line), origin, number, segments);
+    state_->append_segments(texts[i], i, std::move(of_line), origin, number, segments);
   }
 
   std::vector<const model::Transformer*> models;
   for (const model::Model& model : state_->models) models.push_back(&model.transformer);
   std::vector<SourceSentence> sentences;
   for (Segment& segment : segments) {
-    sentences.push_back({segment.ids, std::move(segment.constraints), segment.key});
+    sentences.push_back({segment.pieces.ids, std::move(segment.constraints), segment.key});
   }
   auto hypotheses = translate_ids(models, std::move(sentences), state_->search, state_->batches);
   std::vector<std::vector<Translation>> parts(lines.size());
@@ -235,21 +266,26 @@ std::vector<Translation> Translator::translate(std::span<const std::string> line
           "longest output has, or another rule forbids them",
           origin.name, origin.first_line + static_cast<int64_t>(segments[s].line));
     }
-    Translation translation;
-    for (Hypothesis& hypothesis : hypotheses[s]) {
-      translation.n_best.push_back(to_output(state_->target_tokenizer(), std::move(hypothesis)));
-    }
-    parts[segments[s].line].push_back(std::move(translation));
+    parts[segments[s].line].push_back(
+        state_->to_translation(segments[s].pieces, std::move(hypotheses[s])));
   }
   std::vector<Translation> translations;
   for (size_t i = 0; i < parts.size(); ++i) {
-    translations.push_back(parts[i].size() == 1 ? std::move(parts[i][0])
-                                                : join(parts[i], state_->search.length_penalty));
-    for (Output& output : translations.back().n_best) output.text.insert(0, blanks[i]);
+    const double length_penalty = state_->search.length_penalty;
+    translations.push_back(parts[i].size() == 1
+                               ? std::move(parts[i][0])
+                               : join_translations(parts[i], texts[i], length_penalty));
+    const std::string blanks(leading_blanks(texts[i]));
+    for (Output& output : translations.back().n_best) put_in_front(blanks, output);
   }
   return translations;
 }
 
 const SearchOptions& Translator::search_options() const { return state_->search; }
+
+int Translator::heads() const {
+  const auto& models = state_->models;
+  return models.size() == 1 ? static_cast<int>(models[0].transformer.config().heads) : 1;
+}
 
 }  // namespace filigree::translate

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "filigree/translate/search.h"
+#include "filigree/translate/translation.h"
 
 namespace filigree::translate {
 
@@ -29,23 +30,8 @@ struct TranslatorOptions {
   int threads = 1;              ///< batches translated at the same time; the weights are shared
   int mini_batch = 32;          ///< most lines in a batch
   int mini_batch_words = 2048;  ///< most source pieces in a batch (a longer line is alone)
-};
-
-/// One translation of a line.
-struct Output {
-  std::string text;
-  std::vector<std::string> pieces;  ///< subwords, as SentencePiece writes them
-  /// log p of every piece and, last, of the end.
-  std::vector<float> token_log_probabilities;
-  double log_probability = 0;  ///< their sum
-  double score = 0;            ///< see SearchOptions::length_penalty
-  double coverage = 0;         ///< what the coverage penalty adds to the score
-};
-
-/// The n-best translations of a line, best first and never none.
-struct Translation {
-  std::vector<Output> n_best;
-  const std::string& text() const { return n_best.front().text; }
+  bool alignment = false;       ///< fill Translation::source and Output::piece_links
+  bool attention = false;       ///< fill Output::attention as well, with all heads
 };
 
 /// What the translation of one line has to be like.
@@ -85,6 +71,8 @@ class Translator {
                                      std::span<const LineConstraints> constraints = {}) const;
 
   const SearchOptions& search_options() const;
+  /// Of a layer in Output::attention; an ensemble has one, the mean over the last layers' heads.
+  int heads() const;
 
  private:
   struct State;

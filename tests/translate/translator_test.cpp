@@ -273,12 +273,5 @@ TEST_F(TranslatorTest, StreamReportsAFailingOutput) {
   EXPECT_THROW(translate_stream(translator, in, out), Error);
 }
 
-TEST(NBestFormat, IsThatOfMoses) {
-  Translation translation;
-  translation.n_best = {{"a b", {}, {}, -1.5, -0.5}, {"c", {}, {}, -2, -1}};
-  EXPECT_EQ(format_n_best(3, translation),
-            "3 ||| a b ||| F0= -1.500000 ||| -0.500000\n3 ||| c ||| F0= -2.000000 ||| -1.000000\n");
-}
-
 }  // namespace
 }  // namespace filigree::translate
