@@ -69,7 +69,8 @@ bool Trainer::save_is_due() const {
 }
 
 // Saving comes before validating, which may take long: a process that is killed meanwhile has lost
-// nothing. A training that was stopped between the two validates when it goes on.
+// nothing. A training that was stopped between the two, or in a validation, validates when it goes
+// on.
 void Trainer::run() {
   const SignalGuard signals;
   if (validation_is_due()) validate_now();
@@ -143,16 +144,17 @@ void Trainer::validate_now() {
   reports_.clear_bar();
   const model::Transformer model(training_.model.config(), training_.model.parameters().with_values(
                                                                training_.values_to_use()));
-  Validation validation = run_validation(model, *training_.valid, training_.tokenizers.target,
-                                         options_, training_.threads, group_);
-  validation.report.step = progress_.step;
-  validation.report.epoch = training_.epoch();
-  const bool best = keep_if_best(validation, model);
+  std::optional<Validation> validation = run_validation(
+      model, *training_.valid, training_.tokenizers.target, options_, training_.threads, group_);
+  if (!validation) return;  // Interrupted: it is repeated when the training goes on.
+  validation->report.step = progress_.step;
+  validation->report.epoch = training_.epoch();
+  const bool best = keep_if_best(*validation, model);
   progress_.validated_step = progress_.step;
   if (training_.saved_step == progress_.step && group_.is_first()) {
     update_checkpoint(options_.model, progress_);
   }
-  reports_.validation_report(validation, model, best);
+  reports_.validation_report(*validation, model, best);
 }
 
 bool Trainer::keep_if_best(const Validation& validation, const model::Transformer& model) {

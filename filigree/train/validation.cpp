@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 
+#include "filigree/base/error.h"
+#include "filigree/base/signals.h"
 #include "filigree/base/threads.h"
 #include "filigree/evaluate/bleu.h"
 #include "filigree/evaluate/chrf.h"
@@ -16,9 +19,17 @@
 namespace filigree::train {
 namespace {
 
-model::LossSums gold_loss(const model::Transformer& model, const text::ParallelCorpus& corpus,
-                          int64_t batch_tokens, int threads, WorkerGroup& group,
-                          model::AttentionCounts& counts) {
+// Whether a signal has come to any worker, which then has left its work unfinished.
+bool interrupted(WorkerGroup& group) {
+  const std::vector<int> signals = group.gather(SignalGuard::received());
+  return std::any_of(signals.begin(), signals.end(), [](int signal) { return signal != 0; });
+}
+
+// Nothing when it was interrupted, as below.
+std::optional<model::LossSums> gold_loss(const model::Transformer& model,
+                                         const text::ParallelCorpus& corpus, int64_t batch_tokens,
+                                         int threads, WorkerGroup& group,
+                                         model::AttentionCounts& counts) {
   const auto batches = text::make_batches(corpus, {.batch_tokens = batch_tokens}, 0);
   std::vector<model::LossSums> sums(static_cast<size_t>(threads));
   std::vector<model::AttentionCounts> parts(sums.size(), model::AttentionCounts(model.config()));
@@ -26,13 +37,14 @@ model::LossSums gold_loss(const model::Transformer& model, const text::ParallelC
   run_parallel(threads, [&](int thread) {
     const torch::NoGradGuard no_grad;
     const auto t = static_cast<size_t>(thread);
-    for (int64_t b = group.rank() + thread * group.size(); b < batches.size();
-         b += threads * group.size()) {
+    for (int64_t b = group.rank() + thread * group.size();
+         b < batches.size() && SignalGuard::received() == 0; b += threads * group.size()) {
       model::ForwardOptions options;
       options.counts = &parts[t];
       pair_loss(model, pack_pairs(corpus, batches[b], model.config()), options, {}, sums[t]);
     }
   });
+  if (interrupted(group)) return std::nullopt;
   for (const auto& part : parts) counts.add(part);
   for (auto& nonzero : counts.nonzero) group.sum(nonzero);
   group.sum(counts.pairs);
@@ -41,9 +53,11 @@ model::LossSums gold_loss(const model::Transformer& model, const text::ParallelC
 
 // Every size-th sentence is this worker's, so that lengths are alike everywhere. Only the first
 // worker gets all translations.
-evaluate::Segments translations(const model::Transformer& model, const ValidationSet& set,
-                                const text::Tokenizer& tokenizer, const TrainOptions& options,
-                                int threads, WorkerGroup& group) {
+std::optional<evaluate::Segments> translations(const model::Transformer& model,
+                                               const ValidationSet& set,
+                                               const text::Tokenizer& tokenizer,
+                                               const TrainOptions& options, int threads,
+                                               WorkerGroup& group) {
   translate::SearchOptions search;
   search.beam_size = options.beam_size;
   search.length_penalty = options.length_penalty;
@@ -53,11 +67,18 @@ evaluate::Segments translations(const model::Transformer& model, const Validatio
   for (size_t i = static_cast<size_t>(group.rank()); i < set.source_ids.size(); i += workers) {
     sources.push_back(set.source_ids[i]);
   }
+  const auto leave_if_interrupted = [] {
+    if (const int signal = SignalGuard::received()) throw Interrupted(signal);
+  };
   evaluate::Segments mine;
-  for (const auto& hypotheses :
-       translate::translate_ids(model, sources, search, {.threads = threads})) {
-    mine.push_back(tokenizer.decode(hypotheses.front().tokens));
+  try {
+    for (const auto& hypotheses : translate::translate_ids(
+             model, sources, search, {.threads = threads, .before_batch = leave_if_interrupted})) {
+      mine.push_back(tokenizer.decode(hypotheses.front().tokens));
+    }
+  } catch (const Interrupted&) {  // The others must hear of it.
   }
+  if (interrupted(group)) return std::nullopt;
   if (workers == 1) return mine;
   std::string text;
   for (const std::string& segment : mine) text += fmt::format("{}:{}", segment.size(), segment);
@@ -78,20 +99,25 @@ evaluate::Segments translations(const model::Transformer& model, const Validatio
 
 }  // namespace
 
-Validation run_validation(const model::Transformer& model, const ValidationSet& set,
-                          const text::Tokenizer& tokenizer, const TrainOptions& options,
-                          int threads, WorkerGroup& group) {
+std::optional<Validation> run_validation(const model::Transformer& model, const ValidationSet& set,
+                                         const text::Tokenizer& tokenizer,
+                                         const TrainOptions& options, int threads,
+                                         WorkerGroup& group) {
   Validation validation{{}, model::AttentionCounts(model.config())};
-  const model::LossSums sums =
+  const std::optional<model::LossSums> sums =
       gold_loss(model, set.corpus, options.batch_tokens, threads, group, validation.attention);
+  if (!sums) return std::nullopt;
+  const auto tokens = static_cast<double>(sums->tokens);
   ValidationReport& report = validation.report;
-  report.loss = sums.loss / static_cast<double>(sums.tokens);
-  report.perplexity = std::exp(-sums.log_likelihood / static_cast<double>(sums.tokens));
+  report.loss = sums->loss / tokens;
+  report.perplexity = std::exp(-sums->log_likelihood / tokens);
   if (options.translate_valid_set) {
-    const evaluate::Segments output = translations(model, set, tokenizer, options, threads, group);
+    const std::optional<evaluate::Segments> output =
+        translations(model, set, tokenizer, options, threads, group);
+    if (!output) return std::nullopt;
     if (group.is_first()) {
-      report.bleu = evaluate::corpus_bleu(output, {set.references}).score;
-      report.chrf = evaluate::corpus_chrf(output, {set.references}).score;
+      report.bleu = evaluate::corpus_bleu(*output, {set.references}).score;
+      report.chrf = evaluate::corpus_chrf(*output, {set.references}).score;
     }
   }
   group.broadcast(report);

@@ -100,6 +100,7 @@ std::vector<std::vector<Hypothesis>> translate_ids(
       Sentences batch;
       for (const size_t i : batches[b]) batch.push_back(std::move(sentences[i]));
       try {
+        if (options.before_batch) options.before_batch();
         auto translated = translate_batch(packed, std::move(batch), search);
         for (size_t k = 0; k < translated.size(); ++k) {
           results[batches[b][k]] = std::move(translated[k]);

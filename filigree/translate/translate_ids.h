@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -16,6 +17,8 @@ struct BatchOptions {
   int threads = 1;              ///< batches translated at the same time
   int mini_batch = 32;          ///< most sentences in a batch
   int mini_batch_words = 2048;  ///< most source pieces in a batch (a longer sentence is alone)
+  /// Called before every batch by the thread that translates it; what it throws ends the work.
+  std::function<void()> before_batch = {};
 
   /// Throws UsageError naming the first option that is out of range.
   void check() const;

@@ -18,6 +18,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 class Train : public testing::Test {
@@ -172,6 +173,29 @@ TEST_F(Train, StoppedAndContinuedEqualsUninterrupted) {
   EXPECT_TRUE(content_of(folder_ / "parts/model.safetensors") ==
               content_of(folder_ / "whole/model.safetensors"));
   EXPECT_EQ(run_filigree(folder_.train_command(folder_ / "parts")).exit_code, 0);
+}
+
+TEST_F(Train, AValidationIsLeftAtASignalAndRepeatedByTheSameCommand) {
+  const ToyCorpus many = toy_corpus(1500, 9);  // A second or more to translate.
+  const auto command = [&](const std::string& model) {
+    return folder_.train_command(
+        model, {"--max-steps", "20", "--valid-sets", folder_.write("many.src", many.source),
+                folder_.write("many.trg", many.target)});
+  };
+  ASSERT_EQ(run_filigree(command(folder_ / "whole")).exit_code, 0);
+
+  Process first(filigree(command(folder_ / "parts")));
+  ASSERT_TRUE(first.wait_for("step     20")) << first.err();  // Validating comes next.
+  first.send(SIGTERM);
+  const Outcome stopped = first.wait();
+  EXPECT_THAT(stopped, EndsWithError(128 + SIGTERM, HasSubstr("signal 15")));
+  EXPECT_THAT(stopped.err, AllOf(HasSubstr("saved step 20"), Not(HasSubstr("validation  loss"))));
+
+  const Outcome finished = run_filigree(command(folder_ / "parts"));
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_THAT(finished.err, HasSubstr("step     20  validation  loss"));
+  EXPECT_TRUE(content_of(folder_ / "parts/model.safetensors") ==
+              content_of(folder_ / "whole/model.safetensors"));
 }
 
 TEST_F(Train, KilledAtAnyMomentItGoesOn) {
