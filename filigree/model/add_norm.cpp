@@ -2,6 +2,7 @@
 
 #include <torch/torch.h>
 
+#include "filigree/model/composite.h"
 #include "filigree/model/kernels/layer_norm.h"
 
 namespace filigree::model {
@@ -10,13 +11,11 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr double kEpsilon = 1e-6;
-
 template <typename T>
 AddNorm<T> shape_of(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                     double dropout, int64_t key) {
-  return {x.size(0), x.size(1), weight.data_ptr<T>(),      bias.data_ptr<T>(),
-          kEpsilon,  dropout,   static_cast<uint64_t>(key)};
+  return {x.size(0),         x.size(1), weight.data_ptr<T>(),      bias.data_ptr<T>(),
+          kLayerNormEpsilon, dropout,   static_cast<uint64_t>(key)};
 }
 
 template <typename T>
@@ -79,11 +78,15 @@ class AddNormFunction : public torch::autograd::Function<AddNormFunction> {
 }  // namespace
 
 at::Tensor LayerNorm::operator()(const at::Tensor& x) const {
+  if (!x.is_cpu()) return composite::layer_norm(x, *this);
   return AddNormFunction::apply(x, weight, bias, c10::nullopt, 0.0, int64_t{0})[0];
 }
 
 Normed add_norm(const at::Tensor& branch, const at::Tensor& residual, const LayerNorm& norm,
                 double dropout, uint64_t dropout_key) {
+  if (!branch.is_cpu()) {
+    return composite::add_norm(branch, residual, norm, dropout, dropout_key);
+  }
   const variable_list out =
       AddNormFunction::apply(residual, norm.weight, norm.bias, c10::optional<at::Tensor>(branch),
                              dropout, static_cast<int64_t>(dropout_key));

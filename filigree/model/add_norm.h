@@ -8,6 +8,9 @@
 
 namespace filigree::model {
 
+/// Added to the variance.
+inline constexpr double kLayerNormEpsilon = 1e-6;
+
 struct LayerNorm {
   at::Tensor weight, bias;  ///< [D]
   /// x [N, D] with every row normed to mean 0 and variance 1, times weight, plus bias.

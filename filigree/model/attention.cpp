@@ -2,6 +2,8 @@
 
 #include <torch/torch.h>
 
+#include "filigree/model/composite.h"
+
 namespace filigree::model {
 namespace {
 
@@ -121,6 +123,7 @@ class Attention : public torch::autograd::Function<Attention> {
 
 at::Tensor self_attention(const at::Tensor& qkv, const at::Tensor& alpha,
                           const Sequences& sequences, const AttentionOptions& options) {
+  if (!qkv.is_cpu()) return composite::self_attention(qkv, alpha, sequences, options);
   return Attention::apply(qkv, torch::empty({0}, qkv.options()), alpha, sequences, sequences,
                           options);
 }
@@ -128,6 +131,9 @@ at::Tensor self_attention(const at::Tensor& qkv, const at::Tensor& alpha,
 at::Tensor cross_attention(const at::Tensor& query, const at::Tensor& key_value,
                            const at::Tensor& alpha, const Sequences& target,
                            const Sequences& source, const AttentionOptions& options) {
+  if (!query.is_cpu()) {
+    return composite::cross_attention(query, key_value, alpha, target, source, options);
+  }
   return Attention::apply(query, key_value, alpha, target, source, options);
 }
 

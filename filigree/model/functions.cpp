@@ -7,6 +7,7 @@
 
 #include "filigree/entmax/dropout.h"
 #include "filigree/entmax/loss_kernels.h"
+#include "filigree/model/composite.h"
 #include "filigree/model/kernels/cross_entropy.h"
 #include "filigree/model/kernels/matrix_product.h"
 
@@ -207,11 +208,15 @@ at::Tensor position_table(int64_t length, int64_t width) {
 
 at::Tensor embed(const Sequences& sequences, const at::Tensor& weight, double dropout,
                  uint64_t dropout_key) {
+  if (!weight.is_cpu()) return composite::embed(sequences, weight, dropout, dropout_key);
   return Embed::apply(weight, sequences, dropout, static_cast<int64_t>(dropout_key));
 }
 
 at::Tensor linear_loss(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& gold,
                        const LossOptions& options, LossSums& sums) {
+  if (!hidden.is_cpu() || options.precision != Precision::kFloat32) {
+    return composite::linear_loss(hidden, weight, gold, options, sums);
+  }
   return LinearLoss::apply(hidden, weight, gold, options, &sums);
 }
 

@@ -1,11 +1,12 @@
 // Both ends of the model as functions with autograd: the embedding, and the output layer with its
-// loss.
+// loss. Tensors that are not on the CPU go to composite.h.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
 
+#include "filigree/model/precision.h"
 #include "filigree/model/sequences.h"
 
 namespace filigree::model {
@@ -25,6 +26,8 @@ struct LossOptions {
   double alpha = 1;  ///< of the output's α-entmax and its loss; 1: softmax, cross-entropy
   double label_smoothing = 0;
   double scale = 1;  ///< the loss is `scale` times the sum over positions
+  /// Of the logits' product and its gradients. In bfloat16 all logits are held at once.
+  Precision precision = Precision::kFloat32;
 };
 
 /// What ε-perplexity (Martins, Marinho and Martins, 2020, "Sparse Text Generation") adds to all V

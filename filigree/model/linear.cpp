@@ -88,11 +88,16 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
 
 }  // namespace
 
-at::Tensor Linear::operator()(const at::Tensor& x) const {
+at::Tensor Linear::operator()(const at::Tensor& x, Precision precision) const {
+  if (!x.is_cpu() || precision != Precision::kFloat32) return linear(x, weight, bias, precision);
   return LinearFunction::apply(x, weight, bias);
 }
 
-at::Tensor feed_forward(const Linear& inner, const Linear& outer, const at::Tensor& x) {
+at::Tensor feed_forward(const Linear& inner, const Linear& outer, const at::Tensor& x,
+                        Precision precision) {
+  if (!x.is_cpu() || precision != Precision::kFloat32) {
+    return outer(torch::relu(inner(x, precision)), precision);
+  }
   return FeedForwardFunction::apply(x, inner.weight, inner.bias, outer.weight, outer.bias);
 }
 

@@ -127,12 +127,13 @@ AttentionOptions attention_options(const ModelConfig& c, const ForwardOptions& o
 // The branches that encoder and decoder layers share; x [N, D].
 at::Tensor attend_to_itself(const SelfAttention& layer, const at::Tensor& x,
                             const at::Tensor& alpha, const Sequences& sequences,
-                            const AttentionOptions& options) {
-  return layer.output(self_attention(layer.qkv(x), alpha, sequences, options));
+                            const AttentionOptions& options, Precision precision) {
+  return layer.output(self_attention(layer.qkv(x, precision), alpha, sequences, options),
+                      precision);
 }
 
-at::Tensor feed_forward(const FeedForward& layer, const at::Tensor& x) {
-  return feed_forward(layer.inner, layer.outer, x);
+at::Tensor feed_forward(const FeedForward& layer, const at::Tensor& x, Precision precision) {
+  return feed_forward(layer.inner, layer.outer, x, precision);
 }
 
 // What flows through a stack of layers: each branch takes input() and adds to the residual. A norm
@@ -263,6 +264,10 @@ Transformer::Transformer(const ModelConfig& config, Parameters parameters)
   bind();
 }
 
+Transformer Transformer::to(at::Device device) const {
+  return Transformer(config_, parameters_.with_values(parameters_.values().to(device)));
+}
+
 void Transformer::initialise(uint64_t seed) {
   const torch::NoGradGuard no_grad;
   uint64_t index = 0;
@@ -308,9 +313,11 @@ at::Tensor Transformer::encode(const Sequences& source, const ForwardOptions& op
     x.add(attend_to_itself(layer.self_attention, x.input(), alpha(AttentionBlock::kEncoder, i),
                            source,
                            attention_options(config_, options, AttentionBlock::kEncoder, i,
-                                             encoder_site(i, kSelfWeights))),
+                                             encoder_site(i, kSelfWeights)),
+                           options.precision),
           encoder_site(i, kSelf));
-    x.add(feed_forward(layer.feed_forward, x.input()), encoder_site(i, kFeedForward));
+    x.add(feed_forward(layer.feed_forward, x.input(), options.precision),
+          encoder_site(i, kFeedForward));
   }
   return x.input();
 }
@@ -337,15 +344,19 @@ at::Tensor Transformer::decode(const Sequences& target, const at::Tensor& memory
     x.add(attend_to_itself(layer.self_attention, x.input(), alpha(AttentionBlock::kDecoder, i),
                            target,
                            attention_options(config_, options, AttentionBlock::kDecoder, i,
-                                             decoder_site(i, kSelfWeights))),
+                                             decoder_site(i, kSelfWeights)),
+                           options.precision),
           decoder_site(i, kSelf));
     const CrossAttention& cross = layer.cross_attention;
-    x.add(cross.output(cross_attention(cross.query(x.input()), cross.key_value(memory),
+    x.add(cross.output(cross_attention(cross.query(x.input(), options.precision),
+                                       cross.key_value(memory, options.precision),
                                        alpha(AttentionBlock::kCross, i), target, source,
                                        attention_options(config_, options, AttentionBlock::kCross,
-                                                         i, decoder_site(i, kCrossWeights)))),
+                                                         i, decoder_site(i, kCrossWeights))),
+                       options.precision),
           decoder_site(i, kCross));
-    x.add(feed_forward(layer.feed_forward, x.input()), decoder_site(i, kFeedForward));
+    x.add(feed_forward(layer.feed_forward, x.input(), options.precision),
+          decoder_site(i, kFeedForward));
   }
   return x.input();
 }

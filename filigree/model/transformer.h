@@ -74,9 +74,10 @@ struct AttentionRecord {
 using AttentionRecorder = std::function<void(const AttentionRecord&)>;
 
 struct ForwardOptions {
-  double dropout = 0;            ///< on embeddings and residual branches
-  double attention_dropout = 0;  ///< on attention weights
-  uint64_t dropout_key = 0;      ///< one per forward pass
+  double dropout = 0;                         ///< on embeddings and residual branches
+  double attention_dropout = 0;               ///< on attention weights
+  uint64_t dropout_key = 0;                   ///< one per forward pass
+  Precision precision = Precision::kFloat32;  ///< of the layers' products, not attention's
   AttentionCounts* counts = nullptr;
   AttentionRecorder recorder = {};  ///< called for every block, layer and sentence; may be empty
 };
@@ -87,6 +88,8 @@ class Transformer {
   explicit Transformer(const ModelConfig& config, at::ScalarType dtype = at::kFloat);
   /// Parameters of the same config, for example a replica for another thread.
   Transformer(const ModelConfig& config, Parameters parameters);
+  /// The same model on another device, or, where it is there already, over the same memory.
+  Transformer to(at::Device device) const;
 
   /// Xavier-uniform matrices (gain 1/√2 for queries, keys and values), embeddings N(0, 1/D), α
   /// logits N(0, 1); a function of the seed alone.
