@@ -161,8 +161,8 @@ void run(int argc, char** argv) {
 
   model::Transformer model(config);
   model.initialise(1);
-  train::OptimizerState state =
-      train::initial_optimizer_state(options, model.parameters().values());
+  train::OptimizerState state = train::initial_optimizer_state(
+      options, model.parameters().values(), train::trained_ranges(model.parameters(), {}));
   train::WorkerGroup alone;
   train::GradientWorkers workers(model, threads, alone);
   int64_t step = 0;

@@ -78,7 +78,7 @@ void Command::run() {
   refuse_extras();
   if (!config_.empty()) apply(read_config(config_));
   set_up_logging(log_level_);
-  if (dump_config_) return write_output(print_config(values()));
+  if (dump_config_) return write_output(print_config(values(only_given_())));
   for (const CLI::Option* option : required_) {
     if (option->count() == 0) {
       throw UsageError("{} is required (see filigree {} --help)", shown_name(option), name());
@@ -135,9 +135,11 @@ void Command::apply(const ConfigFile& file) {
   }
 }
 
-std::vector<std::pair<std::string, std::vector<std::string>>> Command::values() const {
+std::vector<std::pair<std::string, std::vector<std::string>>> Command::values(
+    bool only_given) const {
   std::vector<std::pair<std::string, std::vector<std::string>>> options;
   for (const Entry& entry : entries_) {
+    if (only_given && entry.option->count() == 0) continue;
     const std::vector<std::string> values = entry.print();
     if (!long_name(entry.option).empty() && !values.empty()) {
       options.emplace_back(long_name(entry.option), values);

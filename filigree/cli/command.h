@@ -65,6 +65,10 @@ class Command {
   void add_threads_option();
   int threads(int processes = 1) const;
 
+  /// While `condition` holds, defaults depend on more than this program, and --dump-config prints
+  /// only options that were given.
+  void dump_only_given_if(std::function<bool()> condition) { only_given_ = std::move(condition); }
+
   /// What the command does once its options are set.
   void action(std::function<void()> action) { action_ = std::move(action); }
 
@@ -73,11 +77,15 @@ class Command {
   bool parsed() const { return app_->parsed(); }
   std::string help() const { return help_text(*app_, "filigree " + name()); }
 
+  /// Whether the command line or the file gave this option (its long name, without dashes).
+  bool given(const std::string& option) const { return app_->count("--" + option) > 0; }
+
   /// Long names of the options, without dashes: the keys of a YAML file.
   std::vector<std::string> long_names() const;
 
   /// The options that have a value, as keys and values of such a file: before run(), the defaults.
-  std::vector<std::pair<std::string, std::vector<std::string>>> values() const;
+  std::vector<std::pair<std::string, std::vector<std::string>>> values(
+      bool only_given = false) const;
 
   /// Takes the options from the file, checks them, and runs the action.
   /// Throws UsageError naming the option, or the file and the line, and what the action throws.
@@ -99,6 +107,7 @@ class Command {
   std::vector<Entry> entries_;
   std::vector<CLI::Option*> required_;
   std::function<void()> action_;
+  std::function<bool()> only_given_ = [] { return false; };
   std::string config_, log_level_ = "info";
   std::optional<int> threads_;
   bool dump_config_ = false;

@@ -8,6 +8,8 @@
 
 #include "filigree/base/log.h"
 #include "filigree/cli/commands.h"
+#include "filigree/model/model_directory.h"
+#include "filigree/train/checkpoint.h"
 #include "filigree/train/run_workers.h"
 #include "filigree/train/trainer.h"
 
@@ -46,32 +48,65 @@ std::vector<std::pair<std::string, T>> transforms() {
   return words;
 }
 
-TrainOptions options_from(const Arguments& a, int threads) {
-  TrainOptions options = a.options;
+// The options that ask for tokenizers of their own.
+constexpr const char* kVocabularyOptions[] = {
+    "vocab-size",         "vocab-type",    "separate-vocabularies",  "byte-fallback",
+    "character-coverage", "normalization", "sentencepiece-max-lines"};
+
+// Where a model starts from another one, what is not given is as there. A training that goes on
+// does not need that model any more.
+model::ModelConfig other_config(const TrainOptions& options) {
+  return model::load_config(train::has_checkpoint(options.model) ? options.model
+                                                                 : options.init_from);
+}
+
+void set_model(const Arguments& a, const Command& command, TrainOptions& options) {
   model::ModelConfig& config = options.model_config;
-  model::apply_preset(config, a.preset);
+  const bool anew = options.init_from.empty();
+  if (!anew) config = other_config(options);
+  const auto given = [&](const char* option) { return anew || command.given(option); };
+  if (given("preset")) model::apply_preset(config, a.preset);
   config.encoder_layers = a.encoder_layers.value_or(config.encoder_layers);
   config.decoder_layers = a.decoder_layers.value_or(config.decoder_layers);
   config.d_model = a.d_model.value_or(config.d_model);
   config.d_ff = a.d_ff.value_or(config.d_ff);
   config.heads = a.heads.value_or(config.heads);
-  config.pre_norm = !a.post_norm;
-  config.tied_embeddings = !a.untied_embeddings;
-  config.shared_vocabulary = !a.separate_vocabularies && options.vocabs.size() < 2;
-  const auto transform = [&a](const std::optional<Transform>& own) {
-    return model::AttentionTransform{.transform = own.value_or(a.attention),
-                                     .alpha = a.alpha,
-                                     .alpha_min = a.alpha_range[0],
-                                     .alpha_max = a.alpha_range[1]};
+  if (given("post-norm")) config.pre_norm = !a.post_norm;
+  if (given("untied-embeddings")) config.tied_embeddings = !a.untied_embeddings;
+  const auto set_attention = [&](model::AttentionTransform& block,
+                                 const std::optional<Transform>& own) {
+    if (given("attention")) block.transform = a.attention;
+    if (own) block.transform = *own;
+    if (given("alpha")) block.alpha = a.alpha;
+    if (!given("alpha-range")) return;
+    block.alpha_min = a.alpha_range[0];
+    block.alpha_max = a.alpha_range[1];
   };
-  config.encoder_attention = transform(a.encoder_attention);
-  config.cross_attention = transform(a.cross_attention);
-  config.decoder_attention = transform(a.decoder_attention);
+  set_attention(config.encoder_attention, a.encoder_attention);
+  set_attention(config.cross_attention, a.cross_attention);
+  set_attention(config.decoder_attention, a.decoder_attention);
+  if (given("loss") || given("loss-alpha")) {
+    const bool sparse = given("loss") ? a.loss == "entmax" : config.output_alpha > 1;
+    config.output_alpha = sparse ? a.loss_alpha : 1;
+  }
+}
+
+void set_vocabulary(const Arguments& a, const Command& command, TrainOptions& options) {
+  options.new_vocabulary = std::any_of(std::begin(kVocabularyOptions), std::end(kVocabularyOptions),
+                                       [&](const char* option) { return command.given(option); });
+  const bool as_other = !options.init_from.empty() && options.vocabs.empty();
+  if (as_other && !command.given("separate-vocabularies")) return;
+  options.model_config.shared_vocabulary = !a.separate_vocabularies && options.vocabs.size() < 2;
+}
+
+TrainOptions options_from(const Arguments& a, const Command& command, int threads) {
+  TrainOptions options = a.options;
+  set_model(a, command, options);
+  set_vocabulary(a, command, options);
   if (!a.scripts.empty()) {
     options.filters.source_script = a.scripts[0];
     options.filters.target_script = a.scripts[1];
   }
-  config.output_alpha = a.loss == "entmax" ? a.loss_alpha : 1;
   options.translate_valid_set = !a.no_valid_translations;
   options.threads = threads;
   return options;
@@ -150,6 +185,11 @@ void add_vocabulary_options(Command& command, Arguments& a) {
 
 void add_model_options(Command& command, Arguments& a) {
   command.group("Model");
+  command
+      .option("--init-from", a.options.init_from,
+              "Model whose weights to start from; options of model, attention and loss that are "
+              "not given are as in it, and without vocabulary options so are the vocabularies")
+      ->type_name("DIR");
   one_of(command.option("--preset", a.preset,
                         "Layers, widths, heads: tiny, small, base or big; the next five override"),
          {"tiny", "small", "base", "big"});
@@ -217,8 +257,16 @@ void add_optimisation_options(Command& command, Arguments& a) {
   at_least(command.option("--max-rollbacks", o.max_rollbacks,
                           "Times that it goes back before it stops with an error"),
            0);
+  command
+      .option("--freeze", o.freeze,
+              "Parameters that stay as they are, by names of model.safetensors with * and ?")
+      ->type_name("PATTERN ...");
   at_least(command.option("--seed", o.seed, "Seed of everything random"), 0);
   command.add_threads_option();
+  command.option("--device", o.device, "Where to train: cpu, cuda or cuda:N");
+  one_of(command.option("--precision", o.precision,
+                        "Of matrix products: float32, or bfloat16 where the device multiplies it"),
+         {"float32", "bfloat16"});
   at_least(command.option("--workers", a.workers,
                           "Processes on this machine that share every batch, each with --threads "
                           "[cores divided by workers]"),
@@ -270,11 +318,12 @@ void add_train(Program& program) {
   add_loss_options(command, *a);
   add_optimisation_options(command, *a);
   add_progress_options(command, *a);
+  command.dump_only_given_if([a] { return !a->options.init_from.empty(); });
   command.action([a, &command] {
     train::run_workers(a->workers, [&](train::WorkerGroup& group) {
       // What the first worker logs is true of all.
       if (!group.is_first()) spdlog::set_level(std::max(spdlog::get_level(), spdlog::level::err));
-      train::train(options_from(*a, command.threads(group.local_size())), group);
+      train::train(options_from(*a, command, command.threads(group.local_size())), group);
     });
   });
 }

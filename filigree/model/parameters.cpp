@@ -49,9 +49,10 @@ Parameters Parameters::with_values(const at::Tensor& values) const {
   return copy;
 }
 
-void Parameters::require_gradients() {
+void Parameters::require_gradients(const std::set<std::string>& but) {
   gradients_ = torch::zeros_like(values_);
   for_each(specs_, [&](const ParameterSpec& spec, int64_t offset) {
+    if (but.contains(spec.name)) return;
     at::Tensor& tensor = by_name_.at(spec.name);
     tensor.set_requires_grad(true);
     tensor.mutable_grad() = gradients_.narrow(0, offset, size_of(spec)).view(spec.shape);
@@ -67,7 +68,7 @@ const at::Tensor& Parameters::operator[](const std::string& name) const {
 void save_parameters(const std::filesystem::path& path, const Parameters& parameters,
                      const at::Tensor& values) {
   const at::Tensor flat =
-      (values.defined() ? values : parameters.values()).to(at::kFloat).contiguous();
+      (values.defined() ? values : parameters.values()).to(at::kCPU, at::kFloat).contiguous();
   std::vector<TensorToWrite> tensors;
   for_each(parameters.specs(), [&](const ParameterSpec& spec, int64_t offset) {
     tensors.push_back({spec.name, "F32", spec.shape, flat.data_ptr<float>() + offset});

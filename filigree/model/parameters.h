@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,9 @@ class Parameters {
   Parameters with_values(const at::Tensor& values) const;
   /// The same values in the same memory, with gradients of its own: for another thread.
   Parameters replica() const { return with_values(values_); }
-  /// Gives every parameter a gradient, zero at first, in one flat buffer.
-  void require_gradients();
+  /// Gives every parameter but those named a gradient, zero at first, in one flat buffer, in which
+  /// the places of the others stay zero.
+  void require_gradients(const std::set<std::string>& but = {});
 
   const std::vector<ParameterSpec>& specs() const { return specs_; }
   /// Throws c10::Error when there is no such parameter.

@@ -124,9 +124,11 @@ void discard(const fs::path& place) {
 
 void write_optimizer(const fs::path& file, const OptimizerState& state) {
   std::vector<model::TensorToWrite> tensors;
+  std::vector<at::Tensor> here;
   auto add = [&](const char* name, const at::Tensor& tensor) {
-    if (tensor.defined())
-      tensors.push_back({name, "F32", {tensor.numel()}, tensor.data_ptr<float>()});
+    if (!tensor.defined()) return;
+    here.push_back(tensor.cpu());
+    tensors.push_back({name, "F32", {tensor.numel()}, here.back().data_ptr<float>()});
   };
   add("first_moment", state.first_moment);
   add("second_moment", state.second_moment);
@@ -143,7 +145,7 @@ void read_optimizer(const fs::path& file, OptimizerState& state) {
         found->second.shape != std::vector<int64_t>{tensor.numel()}) {
       throw Error("{}: \"{}\" is missing or of another size", file.string(), name);
     }
-    std::memcpy(tensor.data_ptr<float>(), found->second.data, found->second.bytes);
+    tensor.copy_(torch::from_blob(const_cast<char*>(found->second.data), {tensor.numel()}));
   };
   read("first_moment", state.first_moment);
   read("second_moment", state.second_moment);

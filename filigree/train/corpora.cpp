@@ -46,6 +46,11 @@ model::Tokenizers prepare_tokenizers(const TrainOptions& options, bool resuming)
   if (options.vocabs.size() == 2) {
     return {text::Tokenizer::load(options.vocabs[0]), text::Tokenizer::load(options.vocabs[1])};
   }
+  if (!options.init_from.empty() && !options.new_vocabulary) {
+    spdlog::info("the vocabulary is that of {}; --vocabs or --vocab-size would give another",
+                 options.init_from.string());
+    return model::load_tokenizers(options.init_from, model::load_config(options.init_from));
+  }
   spdlog::info(
       "training a {} tokenizer of {} pieces{}", options.tokenizer.model_type,
       options.tokenizer.vocab_size,
@@ -121,6 +126,8 @@ void require_agreement(const TrainOptions& options, const text::PairStore& store
   for (const double weight : options.corpus_weights) {
     hasher.update(std::bit_cast<uint64_t>(weight));
   }
+  for (const std::string& pattern : options.freeze) hasher.update(pattern);
+  hasher.update(options.precision);
   for (const int64_t number :
        {options.batch_tokens, options.accumulate, options.max_steps, options.max_epochs,
         options.patience, options.valid_every, options.save_every,

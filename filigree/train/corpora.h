@@ -22,7 +22,7 @@ struct ValidationSet {
 };
 
 /// The model directory's tokenizers when it has some (a training goes on), those that --vocabs
-/// names, or new ones trained on the training sets.
+/// names, those of the model that --init-from names, or new ones trained on the training sets.
 model::Tokenizers prepare_tokenizers(const TrainOptions& options, bool resuming);
 
 /// Sets the vocabulary's fields.

@@ -44,11 +44,15 @@ void GradientBuckets::cut(const model::Parameters& parameters) {
   bucket_of_.resize(specs.size());
   int64_t begin = parameters.count();
   for (size_t i = specs.size(); i-- > 0;) {
-    if (buckets_.empty() || buckets_.back().end - buckets_.back().begin >= kBucketSize) {
+    const at::Tensor& parameter = parameters[specs[i].name];
+    const int64_t end = begin;
+    begin -= parameter.numel();
+    if (!parameter.requires_grad()) continue;
+    if (buckets_.empty() || buckets_.back().begin != end ||
+        buckets_.back().end - buckets_.back().begin >= kBucketSize) {
       buckets_.emplace_back();
-      buckets_.back().begin = buckets_.back().end = begin;
+      buckets_.back().end = end;
     }
-    begin -= parameters[specs[i].name].numel();
     buckets_.back().begin = begin;
     ++buckets_.back().parameters;
     bucket_of_[i] = buckets_.size() - 1;
@@ -58,6 +62,7 @@ void GradientBuckets::cut(const model::Parameters& parameters) {
 void GradientBuckets::watch(model::Parameters& parameters, int thread) {
   for (size_t i = 0; i < bucket_of_.size(); ++i) {
     const at::Tensor& parameter = parameters[parameters.specs()[i].name];
+    if (!parameter.requires_grad()) continue;
     const auto node = torch::autograd::impl::grad_accumulator(parameter);
     node->add_post_hook(std::make_unique<Hook>(*this, thread, bucket_of_[i]));
     nodes_.push_back(node);

@@ -16,8 +16,9 @@ namespace filigree::train {
 
 class GradientBuckets {
  public:
-  /// replicas: one per thread, all of one model, with gradients; they and `group` must outlive this
-  /// and stay where they are. The sum comes to the first one's gradients.
+  /// replicas: one per thread, all of one model, with gradients, of which those of frozen
+  /// parameters have no part in this; they and `group` must outlive this and stay where they are.
+  /// The sum comes to the first one's gradients.
   GradientBuckets(std::vector<model::Transformer>& replicas, WorkerGroup& group);
   ~GradientBuckets();
 

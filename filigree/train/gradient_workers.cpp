@@ -38,17 +38,20 @@ void parallel_ranges(int threads, int64_t size,
   });
 }
 
-GradientWorkers::GradientWorkers(const model::Transformer& model, int threads, WorkerGroup& group)
+GradientWorkers::GradientWorkers(const model::Transformer& model, int threads, WorkerGroup& group,
+                                 const std::set<std::string>& frozen)
     : group_(group) {
+  if (!model.parameters().values().is_cpu()) threads = 1;
   for (int i = 0; i < threads; ++i) {
     replicas_.emplace_back(model.config(), model.parameters().replica());
-    replicas_.back().parameters().require_gradients();
+    replicas_.back().parameters().require_gradients(frozen);
   }
   const std::vector<int> threads_of = group.gather(threads);
   const auto mine = threads_of.begin() + group.rank();
   first_share_ = std::accumulate(threads_of.begin(), mine, 0);
   shares_ = std::accumulate(mine, threads_of.end(), first_share_);
-  if (group.size() > 1) buckets_ = std::make_unique<GradientBuckets>(replicas_, group);
+  if (group.size() > 1 && gradient().is_cpu())
+    buckets_ = std::make_unique<GradientBuckets>(replicas_, group);
 }
 
 model::LossSums GradientWorkers::compute(std::span<const text::ParallelCorpus> batches,
@@ -58,7 +61,11 @@ model::LossSums GradientWorkers::compute(std::span<const text::ParallelCorpus> b
   run_parallel(threads(), [&](int thread) {
     run_thread(thread, batches, options, dropout_key, sums[static_cast<size_t>(thread)]);
   });
-  buckets_ ? sum_workers() : sum_threads();
+  if (!gradient().is_cpu()) {
+    sum_devices();
+  } else {
+    buckets_ ? sum_workers() : sum_threads();
+  }
   return total(group_.gather(total(sums)));
 }
 
@@ -75,10 +82,14 @@ void GradientWorkers::run_thread(int thread, std::span<const text::ParallelCorpu
     model::ForwardOptions forward_options;
     forward_options.dropout = options.dropout;
     forward_options.attention_dropout = options.attention_dropout;
+    forward_options.precision = options.precision;
     forward_options.dropout_key = combine(combine(dropout_key, b), static_cast<uint64_t>(share));
     const at::Tensor loss =
         pair_loss(replica, pack_pairs(batches[b], pairs, replica.config()), forward_options,
-                  {.label_smoothing = options.label_smoothing, .scale = scale}, sums);
+                  {.label_smoothing = options.label_smoothing,
+                   .scale = scale,
+                   .precision = options.precision},
+                  sums);
     if (buckets_ && b + 1 == batches.size()) buckets_->expect_last_pass(thread);
     loss.backward();
   }
@@ -109,6 +120,17 @@ void GradientWorkers::sum_workers() {
   const std::vector<double> norms =
       group_.gather(square_norm(end - begin, gradient().data_ptr<float>() + begin));
   gradient_norm_ = std::sqrt(std::accumulate(norms.begin(), norms.end(), 0.0));
+}
+
+// Each worker has one thread and a device of its own; what they add up goes through main memory.
+void GradientWorkers::sum_devices() {
+  if (group_.size() > 1) {
+    const at::Tensor sum = gradient().cpu();
+    group_.start_sum(sum);
+    group_.finish_sums();
+    gradient().copy_(sum);
+  }
+  gradient_norm_ = gradient().norm().item<double>();
 }
 
 }  // namespace filigree::train

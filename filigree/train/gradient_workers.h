@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "filigree/model/transformer.h"
@@ -19,13 +21,16 @@ namespace filigree::train {
 
 struct GradientOptions {
   double dropout = 0, attention_dropout = 0, label_smoothing = 0;
+  model::Precision precision = model::Precision::kFloat32;
 };
 
 class GradientWorkers {
  public:
   /// The replicas share `model`'s weights, which must outlive this, as `group` must. The workers of
-  /// the group may have different numbers of threads.
-  GradientWorkers(const model::Transformer& model, int threads, WorkerGroup& group);
+  /// the group may have different numbers of threads. Parameters named `frozen` get no gradient:
+  /// their places in gradient() stay zero. On a device other than the CPU there is one thread.
+  GradientWorkers(const model::Transformer& model, int threads, WorkerGroup& group,
+                  const std::set<std::string>& frozen = {});
   GradientWorkers(const GradientWorkers&) = delete;
 
   /// The gradient of the mean loss per target token of the batches together, for
@@ -47,6 +52,7 @@ class GradientWorkers {
                   const GradientOptions& options, uint64_t dropout_key, model::LossSums& sums);
   void sum_threads();
   void sum_workers();
+  void sum_devices();
 
   WorkerGroup& group_;
   std::vector<model::Transformer> replicas_;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "filigree/base/error.h"
+#include "filigree/train/device.h"
 
 namespace filigree::train {
 namespace {
@@ -50,6 +51,9 @@ void validate(const TrainOptions& o) {
       o.tsv ? "given: one or more TSV files" : "pairs of files: SOURCE TARGET [SOURCE TARGET ...]");
   check(o.valid_sets.empty() || o.valid_sets.size() == files, "valid-sets",
         o.tsv ? "one TSV file" : "two files: SOURCE TARGET");
+  std::error_code ignored;
+  check(o.init_from.empty() || !std::filesystem::equivalent(o.init_from, o.model, ignored),
+        "init-from", "another directory than --model");
   check(o.corpus_weights.empty() || o.corpus_weights.size() == o.train_sets.size() / files,
         "corpus-weights", "one number per training corpus");
   for (const double weight : o.corpus_weights) check(weight > 0, "corpus-weights", "positive");
@@ -84,6 +88,8 @@ void validate(const TrainOptions& o) {
   check(o.max_rollbacks >= 0, "max-rollbacks", "0 or more");
   check(o.beam_size >= 1, "beam-size", "at least 1");
   check(o.threads >= 0, "threads", "0 or more");
+  parse_device(o.device);
+  parse_precision(o.precision);
   check(o.translate_valid_set || o.stopping_metric == StoppingMetric::kLoss, "stopping-metric",
         "loss when the validation set is not translated");
   check(

@@ -39,6 +39,10 @@ struct TrainOptions {
   std::vector<double> sentencepiece_alphas;  ///< of subword regularisation, see SubwordSampler: one
                                              ///< for both sides, or two; 0 or none: off
 
+  // Another model to start from.
+  std::filesystem::path init_from;  ///< its directory; empty: none
+  bool new_vocabulary = false;      ///< train tokenizers even so, instead of taking those of it
+
   // Model: `model_config` without the vocabulary's numbers, which the tokenizers give.
   model::ModelConfig model_config;
 
@@ -76,8 +80,12 @@ struct TrainOptions {
   bool translate_valid_set = true;  ///< without it there is no BLEU and no chrF
   bool tensorboard = false;         ///< also write event files for TensorBoard
 
+  std::vector<std::string> freeze;  ///< shell patterns of parameters that stay as they are
+
   uint64_t seed = 1;
-  int threads = 0;       ///< 0: all usable cores
+  int threads = 0;                    ///< 0: all usable cores
+  std::string device = "cpu";         ///< or "cuda", "cuda:N"
+  std::string precision = "float32";  ///< of matrix products; or "bfloat16"
   bool dry_run = false;  ///< stop before the first update, with nothing written but the data cache
 };
 

@@ -11,6 +11,8 @@
 #include "filigree/base/random.h"
 #include "filigree/base/threads.h"
 #include "filigree/train/data_checks.h"
+#include "filigree/train/device.h"
+#include "filigree/train/init_from.h"
 #include "filigree/train/random_streams.h"
 #include "filigree/train/summary.h"
 #include "filigree/train/training.h"
@@ -90,20 +92,30 @@ void write_model_files(const Training& training) {
   write_file(options.model / "generation_config.json", translate::to_json(generation));
 }
 
+// What follows works where the weights are.
+void move_to_device(Training& training) {
+  training.model = training.model.to(training.device);
+  const model::Parameters& parameters = training.model.parameters();
+  training.optimizer = initial_optimizer_state(training.options, parameters.values(),
+                                               trained_ranges(parameters, training.frozen));
+}
+
 void begin(Training& training) {
   if (training.group.is_first()) {
     training.progress.seed = training.options.seed;
     training.model.initialise(combine(training.options.seed, kInitialisation));
+    if (!training.options.init_from.empty()) {
+      start_from_other(training.options.init_from, training.tokenizers, training.model);
+    }
     if (!training.options.dry_run) write_model_files(training);
   }
-  training.optimizer =
-      initial_optimizer_state(training.options, training.model.parameters().values());
+  move_to_device(training);
   training.share_state();
 }
 
 void resume(Training& training) {
   const TrainOptions& options = training.options;
-  training.optimizer = initial_optimizer_state(options, training.model.parameters().values());
+  move_to_device(training);
   if (training.group.is_first()) {
     training.progress = *load_newest_checkpoint(options.model, training.model, training.optimizer);
   }
@@ -166,6 +178,7 @@ void log_summary(Training& training, const text::CorpusReport& corpora) {
   summary.seconds_per_step = time_a_step(training);
   if (!training.group.is_first()) return;
   summary.parameters = training.model.parameters().count();
+  summary.trained = total_size(training.optimizer.trained);
   summary.threads = training.threads;
   summary.workers = training.group.size();
   summary.averages = training.optimizer.average.defined();
@@ -191,29 +204,36 @@ void log_summary(Training& training, const text::CorpusReport& corpora) {
 Training set_up(TrainOptions options, WorkerGroup& group) {
   validate(options);
   if (group.size() > 1) require_files(options);
+  const at::Device device = require_device(options.device, group.rank() % group.local_size(),
+                                           parse_precision(options.precision));
   const bool resuming = prepare_directory(options.model, group);
   const int threads = options.threads > 0 ? options.threads : usable_cores();
   // Every worker thread is serial inside.
   at::set_num_threads(1);
   set_blas_threads(1);
+  if (!resuming && !options.init_from.empty()) require_fit(options.init_from, options);
   model::Tokenizers tokenizers = share_tokenizers(options, resuming, group);
   set_vocabulary(options.model_config, tokenizers);
+  model::Transformer model(options.model_config);
+  std::set<std::string> frozen = frozen_parameters(model.parameters(), options.freeze);
   text::CorpusReport corpora;
   text::PairStore store = open_text(options, tokenizers, group, corpora);
   std::optional<ValidationSet> valid = read_validation_set(options, tokenizers);
   require_agreement(options, store, valid ? valid->corpus.size() : 0, group);
   if (resuming && group.is_first()) require_same_architecture(options);
 
-  model::Transformer model(options.model_config);
   Training training{.options = std::move(options),
                     .group = group,
-                    .threads = threads,
+                    .device = device,
+                    .threads = device.is_cpu() ? threads : 1,
                     .tokenizers = std::move(tokenizers),
                     .valid = std::move(valid),
-                    .model = std::move(model)};
+                    .model = std::move(model),
+                    .frozen = std::move(frozen)};
   resuming ? resume(training) : begin(training);
   prepare_batches(training, std::move(store), resuming);
-  training.workers = std::make_unique<GradientWorkers>(training.model, threads, group);
+  training.workers =
+      std::make_unique<GradientWorkers>(training.model, training.threads, group, training.frozen);
   training.total_steps = planned_steps(training);
   if (!resuming || training.options.dry_run) log_summary(training, corpora);
   return training;

@@ -25,7 +25,11 @@ std::string to_text(const Summary& s) {
   const auto line = [&](const char* name, const std::string& value) {
     text += fmt::format("{:<14}{}\n", name, value);
   };
-  line("parameters", format_count(s.parameters));
+  line("parameters",
+       format_count(s.parameters) + (s.trained == s.parameters
+                                         ? ""
+                                         : fmt::format(", of which {} train and the rest is frozen",
+                                                       format_count(s.trained))));
   line("memory",
        fmt::format("{} for weights, gradients and optimizer; {} in all after a trial update",
                    format_bytes(state_bytes(s)), format_bytes(s.peak_bytes)));

@@ -12,6 +12,7 @@ namespace filigree::train {
 
 struct Summary {
   int64_t parameters = 0;
+  int64_t trained = 0;           ///< of the parameters; the others are frozen
   int threads = 1;               ///< of this process
   int workers = 1;               ///< processes
   bool averages = false;         ///< keeps an average of the weights

@@ -142,8 +142,9 @@ void Trainer::report() {
 
 void Trainer::validate_now() {
   reports_.clear_bar();
-  const model::Transformer model(training_.model.config(), training_.model.parameters().with_values(
-                                                               training_.values_to_use()));
+  const at::Tensor values = training_.values_to_use().cpu();
+  const model::Transformer model(training_.model.config(),
+                                 training_.model.parameters().with_values(values));
   std::optional<Validation> validation = run_validation(
       model, *training_.valid, training_.tokenizers.target, options_, training_.threads, group_);
   if (!validation) return;  // Interrupted: it is repeated when the training goes on.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "filigree/base/random.h"
+#include "filigree/train/device.h"
 #include "filigree/train/random_streams.h"
 
 namespace filigree::train {
@@ -21,7 +22,8 @@ model::LossSums Training::compute(std::span<const text::ParallelCorpus> next) {
       next,
       {.dropout = options.dropout,
        .attention_dropout = options.attention_dropout,
-       .label_smoothing = options.label_smoothing},
+       .label_smoothing = options.label_smoothing,
+       .precision = parse_precision(options.precision)},
       combine(combine(progress.seed, kDropout), static_cast<uint64_t>(progress.step)));
 }
 

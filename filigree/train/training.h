@@ -3,7 +3,9 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "filigree/model/model_directory.h"
@@ -21,10 +23,12 @@ namespace filigree::train {
 struct Training {
   TrainOptions options;  ///< with the vocabulary's numbers in model_config
   WorkerGroup& group;
-  int threads;  ///< of this worker
+  at::Device device;
+  int threads;  ///< of this worker; 1 on a device other than the CPU
   model::Tokenizers tokenizers;
   std::optional<ValidationSet> valid;
   model::Transformer model;
+  std::set<std::string> frozen;  ///< names of parameters that stay as they are
   OptimizerState optimizer = {};
   Progress progress = {};
   std::unique_ptr<text::BatchStream> batches = {};

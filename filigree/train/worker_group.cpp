@@ -177,8 +177,9 @@ void WorkerGroup::broadcast_text(std::string& text) {
 
 void WorkerGroup::broadcast(const at::Tensor& tensor) {
   if (size_ == 1) return;
-  std::vector<at::Tensor> tensors = {tensor};
+  std::vector<at::Tensor> tensors = {tensor.cpu()};
   connection_->wait(connection_->gloo->broadcast(tensors));
+  if (!tensor.is_cpu()) tensor.copy_(tensors[0]);
 }
 
 void WorkerGroup::start_sum(const at::Tensor& tensor) {

@@ -64,7 +64,8 @@ class WorkerGroup {
     if (size_ > 1) broadcast_bytes(&value, sizeof(T));
   }
   void broadcast_text(std::string& text);
-  void broadcast(const at::Tensor& tensor);  ///< contiguous, of the same size everywhere
+  void broadcast(const at::Tensor& tensor);  ///< contiguous, of the same size everywhere, on any
+                                             ///< device
 
   /// Waits until all workers have come here.
   void barrier() { gather(char{}); }

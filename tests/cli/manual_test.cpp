@@ -60,7 +60,7 @@ TEST(Manual, NamesNoOptionThatIsNone) {
     for (const std::string& option : command->long_names()) known.insert(option);
   }
   const std::regex option("--([a-z][a-z0-9-]*)");
-  for (const char* name : {"commands.md", "getting-started.md", "alignments.md",
+  for (const char* name : {"commands.md", "fine-tuning.md", "getting-started.md", "alignments.md",
                            "model-directory.md", "search.md", "../README.md"}) {
     const std::string text = page(name);
     for (std::sregex_iterator i(text.begin(), text.end(), option), end; i != end; ++i) {

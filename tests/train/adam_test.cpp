@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include "filigree/train/adam_composite.h"
+
 namespace filigree::train {
 namespace {
 
@@ -29,6 +31,31 @@ TEST(Adam, EqualsTorchsOverManyStepsForEveryLength) {
     }
     EXPECT_LT((parameter - reference.detach()).abs().max().item<double>(), 2e-6) << size;
   }
+}
+
+TEST(Adam, InTensorOperationsIsTheSame) {
+  torch::manual_seed(3);
+  std::vector<at::Tensor> kernels, composite;  // parameter, moments, average
+  for (int i = 0; i < 4; ++i) {
+    kernels.push_back(i == 1 || i == 2 ? torch::zeros({100}) : torch::randn({100}));
+    composite.push_back(kernels.back().clone());
+  }
+  for (int64_t step = 1; step <= 20; ++step) {
+    const AdamStep adam{.learning_rate = 0.01,
+                        .beta1 = 0.9,
+                        .beta2 = 0.98,
+                        .epsilon = 1e-9,
+                        .step = step,
+                        .gradient_scale = 0.5,
+                        .smoothing = 0.1};
+    const at::Tensor gradient = torch::randn({100});
+    adam_update(adam, 100, gradient.data_ptr<float>(), kernels[0].data_ptr<float>(),
+                kernels[1].data_ptr<float>(), kernels[2].data_ptr<float>(),
+                kernels[3].data_ptr<float>());
+    adam_update_composite(adam, gradient, composite[0], composite[1], composite[2], composite[3]);
+  }
+  for (int i = 0; i < 4; ++i)
+    EXPECT_TRUE(torch::allclose(kernels[i], composite[i], 1e-5, 1e-6)) << i;
 }
 
 TEST(Adam, TheAverageFollowsTheParameters) {

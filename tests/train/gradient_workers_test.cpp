@@ -36,6 +36,25 @@ TEST(GradientWorkers, TheSameCallGivesTheSameBits) {
   EXPECT_TRUE(torch::equal(gradient(3, kApart, 0.3), gradient(3, kApart, 0.3)));
 }
 
+TEST(GradientWorkers, FrozenParametersGetNoGradientAndTheOthersTheSame) {
+  const model::Transformer model = small_model();
+  WorkerGroup alone;
+  const std::set<std::string> frozen = {"embedding.weight",
+                                        "encoder.layers.0.feed_forward.inner.weight",
+                                        "decoder.layers.0.cross_attention.alpha_logit"};
+  GradientWorkers workers(model, 2, alone, frozen);
+  workers.compute(select_pairs(kTogether), {.label_smoothing = 0.1}, 3);
+  at::Tensor expected = gradient(2, kTogether);
+  int64_t offset = 0;
+  for (const model::ParameterSpec& spec : model.parameters().specs()) {
+    const int64_t size = model.parameters()[spec.name].numel();
+    if (frozen.contains(spec.name)) expected.narrow(0, offset, size).zero_();
+    offset += size;
+  }
+  EXPECT_TRUE(torch::equal(workers.gradient(), expected));
+  EXPECT_NEAR(workers.gradient_norm(), expected.norm().item<double>(), 1e-5);
+}
+
 TEST(GradientWorkers, TheLossIsTheMeanPerTargetToken) {
   const model::Transformer model = small_model();
   const text::ParallelCorpus corpus = random_corpus(12);

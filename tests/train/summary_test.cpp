@@ -78,7 +78,7 @@ TEST(DataChecks, FindAVocabularyOfAnotherLanguage) {
 
 TEST(Summary, SaysWhatTheTrainingWillTake) {
   Summary s;
-  s.parameters = 1 << 20;
+  s.parameters = s.trained = 1 << 20;
   s.threads = 2;
   s.averages = true;
   s.steps = 100;

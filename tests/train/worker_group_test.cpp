@@ -109,13 +109,13 @@ TEST(WorkerGroup, AWorkerAloneNeedsNobody) {
 
 // The gradient of workers with these numbers of threads.
 at::Tensor gradient_of(const std::vector<int>& threads, double& norm, model::LossSums& sums,
-                       double dropout) {
+                       double dropout, const std::set<std::string>& frozen = {}) {
   const GradientOptions options = {.dropout = dropout, .label_smoothing = 0.1};
   const auto batches = select_pairs({{0, 4, 5, 7, 8}, {1, 9, 10, 11}, {2, 3, 6}});
   at::Tensor result;
   const auto compute = [&](WorkerGroup& group) {
     const model::Transformer model = small_model();
-    GradientWorkers workers(model, threads[static_cast<size_t>(group.rank())], group);
+    GradientWorkers workers(model, threads[static_cast<size_t>(group.rank())], group, frozen);
     workers.compute(batches, options, 2);  // The second time must not see the first.
     const model::LossSums own = workers.compute(batches, options, 3);
     if (group.is_first()) {
@@ -147,6 +147,17 @@ TEST(GradientWorkers, WorkersAreSoManyThreadsMore) {
     EXPECT_NEAR(sums.loss, expected_sums.loss, 1e-5 * expected_sums.loss);
     EXPECT_EQ(sums.tokens, expected_sums.tokens);
   }
+}
+
+TEST(GradientWorkers, WorkersAgreeOnWhatIsNotFrozen) {
+  const std::set<std::string> frozen = {"embedding.weight", "decoder.norm.weight",
+                                        "encoder.layers.0.self_attention.qkv.weight"};
+  double norm = 0, expected_norm = 0;
+  model::LossSums sums;
+  const at::Tensor gradient = gradient_of({2, 1}, norm, sums, 0.3, frozen);
+  const at::Tensor expected = gradient_of({3}, expected_norm, sums, 0.3, frozen);
+  EXPECT_LT(difference(gradient, expected), 1e-5);
+  EXPECT_NEAR(norm, expected_norm, 1e-5 * expected_norm);
 }
 
 }  // namespace
