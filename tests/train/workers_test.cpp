@@ -7,11 +7,8 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
-#include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
 
@@ -19,6 +16,7 @@
 #include "tests/cli/matchers.h"
 #include "tests/cli/process.h"
 #include "tests/cli/toy_corpus.h"
+#include "tests/train/worker_runs.h"
 
 namespace filigree::test {
 namespace {
@@ -45,12 +43,9 @@ class Workers : public testing::Test {
   }
 
   // One of several workers, started as torchrun or SLURM would.
-  std::unique_ptr<Process> start_with(const std::map<std::string, std::string>& variables,
+  std::unique_ptr<Process> start_with(const Variables& variables,
                                       const std::vector<std::string>& arguments) const {
-    for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
-    auto process = start_filigree(arguments);
-    for (const auto& [name, value] : variables) unsetenv(name.c_str());
-    return process;
+    return with_variables(variables, [&] { return start_filigree(arguments); });
   }
 
   ToyFolder folder_;
@@ -77,19 +72,6 @@ std::string free_port() {
   return std::to_string(ntohs(address.sin_port));
 }
 
-// The numbers of metrics.jsonl that a training decides.
-std::vector<double> curve(const std::filesystem::path& model) {
-  std::vector<double> numbers;
-  std::istringstream lines(content_of(model / "metrics.jsonl"));
-  for (std::string line; std::getline(lines, line);) {
-    const auto json = nlohmann::json::parse(line);
-    for (const char* key : {"step", "loss", "gradient_norm", "perplexity"}) {
-      if (json.contains(key)) numbers.push_back(json[key].get<double>());
-    }
-  }
-  return numbers;
-}
-
 TEST_F(Workers, LearnWhatAsManyThreadsOfOneProcessLearn) {
   for (const int workers : {2, 3}) {
     const std::string one = fmt::format("one-{}", workers), all = fmt::format("all-{}", workers);
@@ -99,10 +81,7 @@ TEST_F(Workers, LearnWhatAsManyThreadsOfOneProcessLearn) {
               0);
     const Outcome outcome = run(command(all, workers, {"--accumulate", "2"}));
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    const std::vector<double> expected = curve(folder_ / one), got = curve(folder_ / all);
-    ASSERT_EQ(got.size(), expected.size());
-    ASSERT_GT(got.size(), 10);
-    for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 1e-4 * expected[i]);
+    expect_same_curve(curve(folder_ / all), curve(folder_ / one));
     EXPECT_EQ(run_filigree({"info", folder_ / all}).exit_code, 0);
   }
 }
@@ -160,7 +139,7 @@ TEST_F(Workers, WhatOneOfThemCannotDoIsOneLine) {
 }
 
 TEST_F(Workers, VariablesOfTorchrunAreEnough) {
-  const std::map<std::string, std::string> common = {
+  const Variables common = {
       {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", free_port()}};
   std::vector<std::unique_ptr<Process>> processes;
   for (const char* rank : {"0", "1"}) {
@@ -193,7 +172,7 @@ TEST_F(Workers, OtherOptionsThanTheFirstHasAreRefused) {
 }
 
 TEST_F(Workers, BadVariablesAreOneLine) {
-  const auto outcome_with = [&](const std::map<std::string, std::string>& variables,
+  const auto outcome_with = [&](const Variables& variables,
                                 const std::vector<std::string>& more = {}) {
     return start_with(variables, folder_.train_command(folder_ / "model", more))->wait();
   };
