@@ -33,6 +33,10 @@ class Heartbeat {
   /// cannot be told.
   bool report_failure(const std::string& reason) noexcept;
 
+  /// Before this process ends with a failure: what the others look at may end with it, so they are
+  /// given two seconds to see the reason.
+  void let_others_look() const;
+
   /// From now on it is no failure that others leave.
   void expect_departures() { departing_ = true; }
 

@@ -125,8 +125,10 @@ WorkerGroup::WorkerGroup(const Rendezvous& rendezvous, const std::function<void(
 }
 
 WorkerGroup::~WorkerGroup() {
+  if (!connection_ || !connection_->broken) return;
+  connection_->heartbeat.let_others_look();
   // Threads that wait for a worker that is gone cannot be ended, so they keep what they use.
-  if (connection_ && connection_->broken) static_cast<void>(connection_.release());
+  static_cast<void>(connection_.release());
 }
 
 void WorkerGroup::gather_bytes(const void* mine, size_t size, void* all) {

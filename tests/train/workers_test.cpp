@@ -26,6 +26,9 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
+// As long as a test needs it.
+const std::vector<std::string> kEndless = {"--max-steps", "1000000",    "--max-epochs",
+                                           "1000000",     "--patience", "0"};
 constexpr const char* kSaved = "the same command goes on from the last checkpoint";
 
 class Workers : public testing::Test {
@@ -36,10 +39,8 @@ class Workers : public testing::Test {
     return filigree(folder_.train_command(folder_ / model, more));
   }
 
-  // As long as a test needs it.
   std::vector<std::string> endless(const std::string& model, int workers) const {
-    return command(model, workers,
-                   {"--max-steps", "1000000", "--max-epochs", "1000000", "--patience", "0"});
+    return command(model, workers, kEndless);
   }
 
   // One of several workers, started as torchrun or SLURM would.
@@ -152,6 +153,23 @@ TEST_F(Workers, VariablesOfTorchrunAreEnough) {
   EXPECT_THAT(first.err, HasSubstr("finished after 40 steps"));
   EXPECT_EQ(second.exit_code, 0) << second.err;
   EXPECT_EQ(second.err, "");
+}
+
+TEST_F(Workers, AllThatTorchrunStartedSayWhichOneWasKilled) {
+  Variables variables = {
+      {"WORLD_SIZE", "3"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", free_port()}};
+  std::vector<std::unique_ptr<Process>> processes;
+  for (const char* rank : {"0", "1", "2"}) {
+    variables["RANK"] = rank;
+    processes.push_back(start_with(variables, folder_.train_command(folder_ / "model", kEndless)));
+  }
+  ASSERT_TRUE(processes[0]->wait_for("step     10")) << processes[0]->err();
+  processes[2]->send(SIGKILL);
+  for (const int rank : {0, 1}) {
+    EXPECT_THAT(
+        processes[static_cast<size_t>(rank)]->wait(),
+        EndsWithError(1, AllOf(HasSubstr("worker 2 (of 0 to 2) is gone"), HasSubstr(kSaved))));
+  }
 }
 
 TEST_F(Workers, OtherOptionsThanTheFirstHasAreRefused) {
