@@ -14,22 +14,23 @@
 #include <chrono>
 #include <cstdio>
 #include <iostream>
-#include <span>
+#include <mutex>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "filigree/base/files.h"
 #include "filigree/base/memory.h"
 #include "filigree/model/transformer.h"
-#include "filigree/translate/translate_ids.h"
+#include "filigree/translate/engine.h"
 
 namespace {
 
 using namespace filigree;
 
 struct Arguments {
-  std::string preset = "base", transform = "softmax", sources;
+  std::string preset = "base", transform = "softmax", precision = "float32", sources;
   int vocabulary = 8000, length = 24;
 };
 
@@ -61,7 +62,8 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }
 
 void run(const Arguments& a) {
-  const model::Transformer transformer = random_model(a);
+  const model::Transformer model = random_model(a);
+  const translate::Engine engine({&model}, translate::parse_precision(a.precision), {});
   const std::vector<std::vector<int>> ids = read_ids(a.sources);
   translate::SearchOptions search;
   search.max_length_factor = 0;
@@ -69,15 +71,21 @@ void run(const Arguments& a) {
   translate::BatchOptions batches;
   for (size_t count;
        std::cin >> search.beam_size >> batches.mini_batch >> batches.threads >> count;) {
-    const std::vector<std::span<const int>> sources(ids.begin(),
-                                                    ids.begin() + std::min(count, ids.size()));
-    const auto start = std::chrono::steady_clock::now();
-    const auto results = translate::translate_ids(transformer, sources, search, batches);
-    const double seconds = seconds_since(start);
     size_t tokens = 0;
-    for (const auto& n_best : results) tokens += n_best[0].tokens.size() + 1;
+    std::mutex mutex;
+    std::vector<translate::SentenceJob> jobs;
+    for (size_t i = 0; i < std::min(count, ids.size()); ++i) {
+      jobs.push_back({{ids[i], {}, 0}, [&](const std::vector<translate::Hypothesis>& n_best) {
+                        const std::lock_guard lock(mutex);
+                        tokens += n_best[0].tokens.size() + 1;
+                      }});
+    }
+    const size_t sentences = jobs.size();
+    const auto start = std::chrono::steady_clock::now();
+    engine.run(std::move(jobs), search, batches);
+    const double seconds = seconds_since(start);
     fmt::print("{{\"sentences\": {}, \"tokens\": {}, \"seconds\": {:.4f}, \"peak_bytes\": {}}}\n",
-               results.size(), tokens, seconds, peak_memory());
+               sentences, tokens, seconds, peak_memory());
     std::fflush(stdout);
   }
 }
@@ -91,6 +99,7 @@ int main(int argc, char** argv) {
   app.add_option("--preset", a.preset);
   app.add_option("--vocabulary", a.vocabulary);
   app.add_option("--transform", a.transform);
+  app.add_option("--precision", a.precision);
   app.add_option("--length", a.length);
   app.add_option("SOURCES", a.sources)->required();
   CLI11_PARSE(app, argc, argv);

@@ -28,7 +28,8 @@ import time
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", required=True, help="decoding_bench")
-    parser.add_argument("--transforms", default="softmax,adaptive")
+    parser.add_argument("--methods", default="softmax,adaptive",
+                        help="transforms, each maybe with :PRECISION")
     parser.add_argument("--peer", action="append", default=[], metavar="NAME=COMMAND")
     parser.add_argument("--define", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--presets", default="tiny,small,base")
@@ -46,10 +47,11 @@ def arguments():
 class Ours:
     """A running decoding_bench: one model, any number of runs."""
 
-    def __init__(self, a, preset, vocabulary, transform, sources):
+    def __init__(self, a, preset, vocabulary, method, sources):
+        transform, _, precision = method.partition(":")
         self.process = subprocess.Popen(
             [a.program, "--preset", preset, "--vocabulary", vocabulary, "--transform", transform,
-             "--length", str(a.length), sources],
+             "--precision", precision or "float32", "--length", str(a.length), sources],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def run(self, beam, batch, threads, sentences):
@@ -84,7 +86,7 @@ def main():
     a = arguments()
     peers = dict(peer.split("=", 1) for peer in a.peer)
     defined = dict(name.split("=", 1) for name in a.define)
-    transforms = a.transforms.split(",")
+    methods = a.methods.split(",")
     with tempfile.TemporaryDirectory() as folder:
         for preset in a.presets.split(","):
             for vocabulary in a.vocabularies.split(","):
@@ -94,7 +96,7 @@ def main():
                 sources = os.path.join(folder, "sources")
                 with open(sources, "w") as file:
                     file.writelines(lines)
-                ours = {t: Ours(a, preset, vocabulary, t, sources) for t in transforms}
+                ours = {m: Ours(a, preset, vocabulary, m, sources) for m in methods}
                 for beam in a.beams.split(","):
                     for batch in a.batches.split(","):
                         measure(a, preset, vocabulary, beam, batch, ours, peers, defined, lines, folder)

@@ -134,7 +134,7 @@ void run(const Arguments& a, int threads) {
     references.push_back(pair.target);
   }
   translate::TranslatorOptions translator_options;
-  translator_options.threads = threads;
+  translator_options.batches.threads = threads;
   const translate::Translator translator(options.model, translator_options);
   const std::vector<translate::Translation> translations = translator.translate(sources);
   for (const auto& translation : translations) outputs.push_back(translation.text());

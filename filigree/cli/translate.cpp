@@ -31,6 +31,7 @@ struct Arguments {
   bool allow_unk = false, sampling = false, refuse_long_lines = false;
   bool alignment = false, word_scores = false, json = false, no_attention = false;
   translate::AlignmentUnit unit = translate::AlignmentUnit::kWord;
+  std::string precision = "float32";
   translate::TranslatorOptions translator;
   translate::StreamOptions stream;
 };
@@ -97,7 +98,8 @@ void run(const Arguments& a, int threads) {
   options.search = config.search;
   options.max_source_length = config.max_source_length;
   options.split_long_lines = !a.refuse_long_lines;
-  options.threads = threads;
+  options.precision = translate::parse_precision(a.precision);
+  options.batches.threads = threads;
   options.alignment = a.alignment || a.json;
   options.attention = a.json && !a.no_attention;
   if (a.ban_phrases) options.banned_phrases = text::read_text(*a.ban_phrases);
@@ -203,12 +205,13 @@ void add_translate(Program& program) {
 
   command.group("Speed");
   command.add_threads_option();
-  at_least(command.option("--mini-batch", a->translator.mini_batch, "Most lines in a batch"), 1);
-  at_least(command.option("--mini-batch-words", a->translator.mini_batch_words,
-                          "Most source pieces in a batch"),
+  command.option("--precision", a->precision,
+                 "Weights in memory: float32, bfloat16 or int8; the smaller, the faster");
+  at_least(command.option("--mini-batch", a->translator.batches.mini_batch,
+                          "Most lines that a thread works on"),
            1);
-  at_least(command.option("--chunk-lines", a->stream.chunk_lines,
-                          "Lines read before the first is written; 1 answers each at once"),
+  at_least(command.option("--mini-batch-words", a->translator.batches.mini_batch_words,
+                          "Most source pieces of them"),
            1);
   command.action([a, &command] { run(*a, command.threads()); });
 }

@@ -73,7 +73,7 @@ std::optional<evaluate::Segments> translations(const model::Transformer& model,
   evaluate::Segments mine;
   try {
     for (const auto& hypotheses : translate::translate_ids(
-             model, sources, search, {.threads = threads, .before_batch = leave_if_interrupted})) {
+             model, sources, search, {.threads = threads, .before_step = leave_if_interrupted})) {
       mine.push_back(tokenizer.decode(hypotheses.front().tokens));
     }
   } catch (const Interrupted&) {  // The others must hear of it.

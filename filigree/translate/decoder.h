@@ -26,11 +26,9 @@ class Decoder : public StepFunction {
  public:
   explicit Decoder(const PackedModel& model, DecoderOptions options = {});
 
-  /// A sentence that a later step begins: ids without </s>, which it adds. Sentences that were
-  /// added since the last step are encoded together in the next.
-  void add(int sentence, std::span<const int> source);
-
   TargetVocabulary vocabulary() const override;
+  /// Sentences that were added since the last step are encoded together in the next.
+  void add(int sentence, std::span<const int> source) override;
   void step(std::span<const SearchRow> rows, StepScores& scores) override;
   void release(int sentence) override;
 

@@ -52,6 +52,10 @@ void Ensemble::average_attention(StepScores& scores) {
   scores.layers = scores.heads = 1;
 }
 
+void Ensemble::add(int sentence, std::span<const int> source) {
+  for (const auto& member : members_) member->add(sentence, source);
+}
+
 void Ensemble::release(int sentence) {
   for (const auto& member : members_) member->release(sentence);
 }

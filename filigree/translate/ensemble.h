@@ -17,6 +17,7 @@ class Ensemble : public StepFunction {
   explicit Ensemble(std::vector<std::unique_ptr<StepFunction>> members);
 
   TargetVocabulary vocabulary() const override;
+  void add(int sentence, std::span<const int> source) override;
   void step(std::span<const SearchRow> rows, StepScores& scores) override;
   void release(int sentence) override;
 

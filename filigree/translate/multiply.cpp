@@ -1,7 +1,5 @@
 // Products with packed weights. A tile of the result, a few rows by a panel, stays in registers
 // while the inputs go by.
-#include <hwy/cache_control.h>
-
 #include <cstdint>
 
 #include "filigree/translate/packed_matrix.h"
@@ -23,9 +21,15 @@ constexpr int64_t kLanes = hn::MaxLanes(Floats());
 constexpr int kVectors = static_cast<int>(kPanel / kLanes);
 /// Sums that leave registers for the weights: 24 of 32, or 12 of 16.
 constexpr int kMostRows = HWY_MAX(1, (kLanes >= 16 ? 24 : 12) / kVectors);
-/// How many bytes ahead of their use weights are fetched: about what memory delivers in the time it
-/// takes to answer. Processors do not look as far by themselves.
+/// Bytes that memory delivers in about the time that it takes to answer.
 constexpr int64_t kAhead = 2048;
+
+/// What a tile fetches while it computes, since processors do not look as far ahead by themselves:
+/// `step` bytes for every input, from `from` on.
+struct Fetch {
+  const char* from;
+  int64_t step;
+};
 
 /// The weights of a panel for one input, and for two that lie together.
 HWY_INLINE void Load(const float* weights, Vector (&w)[1][kVectors]) {
@@ -73,7 +77,7 @@ HWY_INLINE void Write(Then then, Vector result, float* y, int64_t columns) {
 
 /// Rows `row` … row + kRows − 1 of the product, in one panel.
 template <class T, int kRows>
-HWY_NOINLINE void Tile(const Product& p, int64_t row, int64_t panel) {
+HWY_NOINLINE void Tile(const Product& p, int64_t row, int64_t panel, Fetch fetch) {
   const Floats d;
   const float* const x = p.x + row * p.x_stride;
   const auto* weights = static_cast<const T*>(p.matrix.panel(panel));
@@ -85,9 +89,9 @@ HWY_NOINLINE void Tile(const Product& p, int64_t row, int64_t panel) {
   constexpr int64_t kInputs = sizeof(T) == 2 ? 2 : 1;
   const int64_t inputs = p.matrix.inputs();
   for (int64_t i = 0; i < inputs; i += kInputs, weights += kInputs * kPanel) {
-    const T* const ahead = weights + kAhead / sizeof(T);
-    hwy::Prefetch(ahead);
-    if constexpr (sizeof(T) > 1) hwy::Prefetch(ahead + kInputs * kPanel / 2);
+    __builtin_prefetch(fetch.from, 0, 3);
+    if (fetch.step > 64) __builtin_prefetch(fetch.from + 64, 0, 3);
+    fetch.from += fetch.step;
     Vector w[kInputs][kVectors];
     Load(weights, w);
     AddInput<kRows>(x + i, p.x_stride, w[0], sum);
@@ -114,9 +118,9 @@ HWY_NOINLINE void Tile(const Product& p, int64_t row, int64_t panel) {
 }
 
 template <class T, int kRows = kMostRows>
-HWY_INLINE void TileOf(int64_t rows, const Product& p, int64_t row, int64_t panel) {
-  if (rows == kRows) return Tile<T, kRows>(p, row, panel);
-  if constexpr (kRows > 1) TileOf<T, kRows - 1>(rows, p, row, panel);
+HWY_INLINE void TileOf(int64_t rows, const Product& p, int64_t row, int64_t panel, Fetch fetch) {
+  if (rows == kRows) return Tile<T, kRows>(p, row, panel, fetch);
+  if constexpr (kRows > 1) TileOf<T, kRows - 1>(rows, p, row, panel, fetch);
 }
 
 template <class T>
@@ -124,10 +128,16 @@ void Multiply(const Product& p) {
   const int64_t end = p.panels < 0 ? p.matrix.panels() : p.first_panel + p.panels;
   // Equal tiles are faster than full ones with a small rest.
   const int64_t tiles = (p.rows + kMostRows - 1) / kMostRows;
+  constexpr int64_t kInputs = sizeof(T) == 2 ? 2 : 1, kBytes = kInputs * kPanel * sizeof(T);
   for (int64_t panel = p.first_panel; panel < end; ++panel) {
+    const auto* const weights = static_cast<const char*>(p.matrix.panel(panel));
+    const auto* const next = static_cast<const char*>(p.matrix.panel(panel + 1));
     for (int64_t t = 0; t < tiles; ++t) {
-      const int64_t row = t * p.rows / tiles, next = (t + 1) * p.rows / tiles;
-      TileOf<T>(next - row, p, row, panel);
+      const int64_t row = t * p.rows / tiles, after = (t + 1) * p.rows / tiles;
+      // One tile keeps a little ahead of itself; several share the fetching of the next panel.
+      const Fetch fetch = tiles == 1 ? Fetch{weights + kAhead, kBytes}
+                                     : Fetch{next + t * (next - weights) / tiles, kBytes / tiles};
+      TileOf<T>(after - row, p, row, panel, fetch);
     }
   }
 }

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <new>
 
+#include "filigree/base/error.h"
 #include "filigree/translate/amx.h"
 
 namespace filigree::translate {
@@ -25,6 +26,13 @@ size_t size_of(Precision precision) {
 }
 
 }  // namespace
+
+Precision parse_precision(const std::string& name) {
+  if (name == "float32") return Precision::kFloat32;
+  if (name == "bfloat16") return Precision::kBfloat16;
+  if (name == "int8") return Precision::kInt8;
+  throw UsageError("precision \"{}\" is not one of float32, bfloat16, int8", name);
+}
 
 void PackedMatrix::Free::operator()(void* memory) const {
   hwy::FreeAlignedBytes(memory, nullptr, nullptr);
@@ -53,24 +61,38 @@ PackedMatrix::PackedMatrix(const float* weight, const float* bias, int64_t outpu
   std::memset(weights_.get(), 0, bytes_);
   scale_.assign(bias_.size(), 1.0f);
 
-  for (int64_t o = 0; o < outputs; ++o, weight += inputs) {
-    const int64_t first = o / kPanel * panel_size(), column = o % kPanel;
-    if (precision == Precision::kFloat32) {
-      auto* const to = static_cast<float*>(weights_.get()) + first + column;
-      for (int64_t i = 0; i < inputs; ++i) to[i * kPanel] = weight[i];
-    } else if (precision == Precision::kBfloat16) {
-      auto* const to = static_cast<uint16_t*>(weights_.get()) + first + 2 * column;
-      for (int64_t i = 0; i < inputs; ++i) to[i / 2 * 2 * kPanel + i % 2] = to_bfloat16(weight[i]);
-    } else {
+  if (precision == Precision::kInt8) {
+    for (int64_t o = 0; o < outputs; ++o) {
       float largest = 0;
-      for (int64_t i = 0; i < inputs; ++i) largest = std::max(largest, std::abs(weight[i]));
-      const float scale = largest > 0 ? largest / 127 : 1;
-      scale_[static_cast<size_t>(o)] = scale;
-      auto* const to = static_cast<int8_t*>(weights_.get()) + first + column;
       for (int64_t i = 0; i < inputs; ++i) {
-        to[i * kPanel] = static_cast<int8_t>(std::lrint(weight[i] / scale));
+        largest = std::max(largest, std::abs(weight[o * inputs + i]));
+      }
+      if (largest > 0) scale_[static_cast<size_t>(o)] = largest / 127;
+    }
+  }
+  // `together`: inputs that lie beside each other.
+  const auto fill = [&](auto* to, int64_t together, const auto& convert) {
+    constexpr int64_t kBlock = 16;  // a cache line of weights at a time, in both layouts
+    for (int64_t first = 0; first < outputs; first += kPanel, to += panel_size()) {
+      for (int64_t begin = 0; begin < inputs; begin += kBlock) {
+        for (int64_t o = first; o < std::min(first + kPanel, outputs); ++o) {
+          for (int64_t i = begin; i < std::min(begin + kBlock, inputs); ++i) {
+            to[i / together * together * kPanel + (o - first) * together + i % together] =
+                convert(weight[o * inputs + i], o);
+          }
+        }
       }
     }
+  };
+  if (precision == Precision::kFloat32) {
+    fill(static_cast<float*>(weights_.get()), 1, [](float value, int64_t) { return value; });
+  } else if (precision == Precision::kBfloat16) {
+    fill(static_cast<uint16_t*>(weights_.get()), 2,
+         [](float value, int64_t) { return to_bfloat16(value); });
+  } else {
+    fill(static_cast<int8_t*>(weights_.get()), 1, [this](float value, int64_t o) {
+      return static_cast<int8_t>(std::lrint(value / scale_[static_cast<size_t>(o)]));
+    });
   }
 }
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace filigree::translate {
@@ -19,6 +20,9 @@ enum class Precision {
   kBfloat16,  ///< half the memory; 8 bits of mantissa
   kInt8,      ///< a quarter; −127 … 127 with a scale for every output
 };
+
+/// "float32", "bfloat16" or "int8"; throws UsageError on another name.
+Precision parse_precision(const std::string& name);
 
 /// W [outputs, inputs] and b [outputs] of y = W x + b. Outputs lie in panels of kPanel columns, and
 /// a panel has one row for every input, so that a product reads it from front to back.

@@ -14,12 +14,13 @@ std::vector<double> to_doubles(const at::Tensor& alpha) {
   return {values.data_ptr<double>(), values.data_ptr<double>() + values.numel()};
 }
 
-/// The numbers of a tensor, which they keep alive.
-std::shared_ptr<const float> share(const at::Tensor& tensor) {
-  return {tensor.data_ptr<float>(), [tensor](const float*) {}};
-}
-
 at::Tensor plain(const at::Tensor& tensor) { return tensor.detach().contiguous(); }
+
+std::shared_ptr<const std::vector<float>> copy(const at::Tensor& tensor) {
+  const at::Tensor values = plain(tensor);
+  const float* const data = values.data_ptr<float>();
+  return std::make_shared<const std::vector<float>>(data, data + values.numel());
+}
 
 PackedMatrix pack(const model::Linear& linear, Precision precision) {
   const at::Tensor weight = plain(linear.weight), bias = plain(linear.bias);
@@ -56,8 +57,10 @@ PackedModel::PackedModel(const model::Transformer& transformer, Precision precis
     : config_(transformer.config()),
       encoder_norm_(pack(transformer.encoder_norm())),
       decoder_norm_(pack(transformer.decoder_norm())),
-      source_embedding_(share(plain(transformer.source_embedding()))),
-      target_embedding_(share(plain(transformer.target_embedding()))) {
+      source_embedding_(copy(transformer.source_embedding())),
+      target_embedding_(transformer.target_embedding().is_same(transformer.source_embedding())
+                            ? source_embedding_
+                            : copy(transformer.target_embedding())) {
   const torch::NoGradGuard no_grad;
   for (int64_t i = 0; i < config_.encoder_layers; ++i) {
     const model::EncoderLayer& layer = transformer.encoder()[static_cast<size_t>(i)];

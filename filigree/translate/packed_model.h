@@ -49,7 +49,7 @@ struct PackedDecoderLayer {
 
 class PackedModel {
  public:
-  /// Of a float32 model. Embeddings are not copied: a model in training must not change meanwhile.
+  /// Of a float32 model, which may go. Embeddings stay float32.
   explicit PackedModel(const model::Transformer& transformer,
                        Precision precision = Precision::kFloat32);
 
@@ -60,8 +60,8 @@ class PackedModel {
   const PackedNorm& decoder_norm() const { return decoder_norm_; }
   const PackedMatrix& output() const { return output_; }
   /// Rows of D numbers by token.
-  const float* source_embedding() const { return source_embedding_.get(); }
-  const float* target_embedding() const { return target_embedding_.get(); }
+  const float* source_embedding() const { return source_embedding_->data(); }
+  const float* target_embedding() const { return target_embedding_->data(); }
   /// Sinusoidal positions: at least `length` rows of D numbers.
   std::vector<float> positions(int64_t length) const;
 
@@ -71,7 +71,7 @@ class PackedModel {
   std::vector<PackedDecoderLayer> decoder_;
   PackedNorm encoder_norm_, decoder_norm_;
   PackedMatrix output_;
-  std::shared_ptr<const float> source_embedding_, target_embedding_;
+  std::shared_ptr<const std::vector<float>> source_embedding_, target_embedding_;  ///< maybe one
 };
 
 }  // namespace filigree::translate

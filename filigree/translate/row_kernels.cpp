@@ -115,6 +115,19 @@ void LogAdd(const float* values, float shift, int64_t size, float* sums) {
   }
 }
 
+void AddTo(LogSumExp& all, const float* values, int64_t size, int64_t block, float* block_maxima) {
+  float most = all.max;
+  for (int64_t begin = 0; begin < size; begin += block) {
+    *block_maxima = Maximum(values + begin, HWY_MIN(block, size - begin));
+    most = std::max(most, *block_maxima++);
+  }
+  // Of nothing but −∞ there is no distance to the maximum.
+  const float shift = std::isinf(most) ? 0 : most;
+  if (all.sum > 0) all.sum *= std::exp(static_cast<double>(all.max) - shift);
+  all.sum += SumOfExps(values, size, shift);
+  all.max = most;
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace filigree::translate
 HWY_AFTER_NAMESPACE();
@@ -124,8 +137,7 @@ namespace filigree::translate {
 
 HWY_EXPORT(EmbedRow);
 HWY_EXPORT(LayerNorm);
-HWY_EXPORT(Maximum);
-HWY_EXPORT(SumOfExps);
+HWY_EXPORT(AddTo);
 HWY_EXPORT(LogAdd);
 
 void embed_row(const float* embedding, float scale, const float* position, int64_t width,
@@ -145,16 +157,7 @@ void log_add(const float* values, float shift, int64_t size, float* sums) {
 LogSumExp::LogSumExp() : max(-std::numeric_limits<float>::infinity()) {}
 
 void LogSumExp::add(const float* values, int64_t size, int64_t block, float* block_maxima) {
-  float most = max;
-  for (int64_t begin = 0; begin < size; begin += block) {
-    *block_maxima = HWY_DYNAMIC_DISPATCH(Maximum)(values + begin, std::min(block, size - begin));
-    most = std::max(most, *block_maxima++);
-  }
-  // Nothing but −∞ and NaN leaves 0, or a NaN, as the shift.
-  const float shift = std::isinf(most) ? 0 : most;
-  sum *= sum > 0 ? std::exp(static_cast<double>(max) - shift) : 1;
-  sum += HWY_DYNAMIC_DISPATCH(SumOfExps)(values, size, shift);
-  max = most;
+  HWY_DYNAMIC_DISPATCH(AddTo)(*this, values, size, block, block_maxima);
 }
 
 double LogSumExp::value() const { return (std::isinf(max) ? 0 : max) + std::log(sum); }

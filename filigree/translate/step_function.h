@@ -73,6 +73,11 @@ class StepFunction {
  public:
   virtual ~StepFunction() = default;
   virtual TargetVocabulary vocabulary() const = 0;
+  /// A sentence that a later step begins: its source, ids without </s>.
+  virtual void add(int sentence, std::span<const int> source) {
+    static_cast<void>(sentence);
+    static_cast<void>(source);
+  }
   /// Scores every row, of which there is at least one. A row's scores must not depend on the other
   /// rows.
   virtual void step(std::span<const SearchRow> rows, StepScores& scores) = 0;

@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "filigree/base/error.h"
 #include "filigree/base/progress.h"
@@ -23,25 +21,19 @@ int64_t translate_stream(const Translator& translator, const NextLine& next_line
   std::optional<ProgressBar> progress;
   if (options.progress) progress.emplace(0);
   int64_t done = 0;
-  for (bool more = true; more;) {
-    std::vector<std::string> lines;
-    std::vector<LineConstraints> constraints;
-    while (more && static_cast<int>(lines.size()) < std::max(options.chunk_lines, 1)) {
-      std::optional<std::string> line = next_line();
-      more = line.has_value();
-      if (!more) break;
-      lines.push_back(std::move(*line));
-      if (options.next_constraints) constraints.push_back(options.next_constraints());
-    }
-    std::string text;
-    const LineOrigin origin{options.input_name, done + 1};
-    for (const Translation& translation : translator.translate(lines, origin, constraints)) {
-      text += format_translation(done++, translation, options.format);
-    }
+  const auto next = [&]() -> std::optional<SourceLine> {
+    std::optional<std::string> line = next_line();
+    if (!line) return std::nullopt;
+    return SourceLine{std::move(*line),
+                      options.next_constraints ? options.next_constraints() : LineConstraints()};
+  };
+  const auto deliver = [&](const Translation& translation) {
     if (progress) progress->clear();
-    write(text);
+    write(format_translation(done, translation, options.format));
+    ++done;
     if (progress) progress->update(done, fmt::format("{} lines", done));
-  }
+  };
+  translator.translate_each(next, deliver, {options.input_name, 1});
   return done;
 }
 

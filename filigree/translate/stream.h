@@ -17,9 +17,6 @@ namespace filigree::translate {
 using NextLine = std::function<std::optional<std::string>()>;
 
 struct StreamOptions {
-  /// Lines read before the first of them is written: the more, the better they are batched. 1
-  /// answers every line at once, as a conversation needs.
-  int chunk_lines = 1000;
   OutputFormat format;    ///< what is written about every line
   bool progress = false;  ///< a progress line where standard error is a terminal
   std::string input_name = "standard input";  ///< for messages
@@ -27,16 +24,15 @@ struct StreamOptions {
   std::function<LineConstraints()> next_constraints;
 };
 
-/// Takes the text of a chunk, whole lines, as soon as it is translated.
+/// Takes whole lines of translations, as soon as they are found.
 using WriteText = std::function<void(std::string_view)>;
 
 /// Translates every line and writes its translation as one line (or several), in order. Returns the
-/// number of lines. Throws as Translator::translate() does; what came before the chunk of the error
-/// is written.
+/// number of lines. Throws as Translator::translate() does; what came before the error is written.
 int64_t translate_stream(const Translator& translator, const NextLine& next_line,
                          const WriteText& write, const StreamOptions& options = {});
 /// The same between streams. A byte order mark and the '\r' of DOS line ends are dropped; `out` is
-/// flushed after every chunk. Throws Error also when `out` fails.
+/// flushed after every line. Throws Error also when `out` fails.
 int64_t translate_stream(const Translator& translator, std::istream& in, std::ostream& out,
                          const StreamOptions& options = {});
 

@@ -3,17 +3,22 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
+#include <memory>
 #include <numeric>
 #include <utility>
 
 #include "filigree/base/error.h"
 #include "filigree/base/random.h"
+#include "filigree/base/threads.h"
 #include "filigree/model/model_directory.h"
 #include "filigree/text/text_file.h"
 #include "filigree/text/utf8.h"
 #include "filigree/translate/alignment.h"
 #include "filigree/translate/generation_config.h"
 #include "filigree/translate/joined_translation.h"
+#include "filigree/translate/line_window.h"
 #include "filigree/translate/spacing.h"
 #include "filigree/translate/split_line.h"
 #include "filigree/translate/target_text.h"
@@ -22,12 +27,13 @@
 namespace filigree::translate {
 namespace {
 
-/// A line, or a part of one that was too long.
-struct Segment {
-  size_t line;
-  text::PlacedPieces pieces;  ///< places only where they are needed
-  Constraints constraints;
-  uint64_t key;  ///< see SentenceToSearch
+/// A line in work: one segment, or several where it was too long.
+struct Line {
+  int64_t number;  ///< for messages
+  std::string text;
+  std::vector<text::PlacedPieces> segments;  ///< places only where they are needed
+  std::vector<Translation> parts;            ///< of the segments
+  std::atomic<size_t> missing;               ///< parts that are not there yet
 };
 
 /// The line as it is translated. Throws Error when it is not text and must be.
@@ -106,7 +112,8 @@ std::vector<int> all_heads(const std::vector<model::Model>& models) {
 }  // namespace
 
 struct Translator::State {
-  std::vector<model::Model> models;
+  model::Tokenizers tokenizers;
+  Engine engine;
   TargetText target_text;
   SearchOptions search;
   int max_source_length;
@@ -114,43 +121,25 @@ struct Translator::State {
   BatchOptions batches;
   AlignmentRule alignment;  ///< without heads where none is asked for
   bool keep_attention;
-
-  const text::Tokenizer& source_tokenizer() const { return models[0].tokenizers.source; }
-  const text::Tokenizer& target_tokenizer() const { return models[0].tokenizers.target; }
+  int heads;  ///< see Translator::heads()
 
   Constraints to_tokens(const LineConstraints& constraints, const LineOrigin& origin,
                         int64_t number) const;
-  void append_segments(const std::string& line, size_t index, Constraints constraints,
-                       const LineOrigin& origin, int64_t number,
-                       std::vector<Segment>& segments) const;
   text::PlacedPieces encode(const std::string& text) const;
-  Translation to_translation(const text::PlacedPieces& source,
-                             std::vector<Hypothesis> hypotheses) const;
+  std::vector<text::PlacedPieces> to_segments(const std::string& line, bool may_split,
+                                              const LineOrigin& origin, int64_t number) const;
+  /// The jobs that translate a line; the last of them that is done calls `done`.
+  std::vector<SentenceJob> jobs_of(const std::string& text, const LineConstraints& constraints,
+                                   const LineOrigin& origin, int64_t number,
+                                   std::function<void(Translation)> done) const;
+  Translation to_translation(const text::PlacedPieces& source, std::vector<Hypothesis> n_best,
+                             const LineOrigin& origin, int64_t number) const;
+  Translation finish(Line& line) const;
 };
 
 text::PlacedPieces Translator::State::encode(const std::string& text) const {
-  if (alignment.heads.empty()) return {text, source_tokenizer().encode(text), {}};
-  return source_tokenizer().encode_with_places(text);
-}
-
-Translation Translator::State::to_translation(const text::PlacedPieces& source,
-                                              std::vector<Hypothesis> hypotheses) const {
-  Translation translation;
-  translation.source.text = source.text;
-  if (!alignment.heads.empty()) {
-    translation.source.places = source.places;
-    for (const int id : source.ids) {
-      translation.source.pieces.push_back(source_tokenizer().piece(id));
-    }
-  }
-  for (Hypothesis& hypothesis : hypotheses) {
-    Output output = to_output(target_tokenizer(), std::move(hypothesis));
-    output.piece_links = piece_links(output.attention, static_cast<int>(source.ids.size()),
-                                     static_cast<int>(output.pieces.size()), alignment);
-    if (!keep_attention) output.attention.clear();
-    translation.n_best.push_back(std::move(output));
-  }
-  return translation;
+  if (alignment.heads.empty()) return {text, tokenizers.source.encode(text), {}};
+  return tokenizers.source.encode_with_places(text);
 }
 
 Constraints Translator::State::to_tokens(const LineConstraints& constraints,
@@ -172,31 +161,89 @@ Constraints Translator::State::to_tokens(const LineConstraints& constraints,
   return result;
 }
 
-void Translator::State::append_segments(const std::string& line, size_t index,
-                                        Constraints constraints, const LineOrigin& origin,
-                                        int64_t number, std::vector<Segment>& segments) const {
+std::vector<text::PlacedPieces> Translator::State::to_segments(const std::string& line,
+                                                               bool may_split,
+                                                               const LineOrigin& origin,
+                                                               int64_t number) const {
   text::PlacedPieces pieces = encode(line);
   const auto length = static_cast<int>(pieces.ids.size());
-  if (length <= max_source_length) {
-    segments.push_back({index, std::move(pieces), std::move(constraints), combine(number, 0)});
-    return;
-  }
-  if (!split_long_lines || !constraints.required.empty()) {
+  if (length <= max_source_length) return {std::move(pieces)};
+  if (!split_long_lines || !may_split) {
     throw Error(
         "{}:{}: has {} pieces, more than the {} allowed{}; split it or raise "
         "--max-source-length",
         origin.name, number, length, max_source_length,
         split_long_lines ? ", and required phrases" : "");
   }
-  const auto parts = split_line(line, max_source_length, [&](std::string_view text) {
-    return static_cast<int>(source_tokenizer().encode(text).size());
-  });
-  spdlog::warn("{}:{}: has {} pieces, more than {}: translated in {} parts", origin.name, number,
-               length, max_source_length, parts.size());
-  for (size_t i = 0; i < parts.size(); ++i) {
-    segments.push_back(
-        {index, encode(parts[i]), std::exchange(constraints, {}), combine(number, i)});
+  std::vector<text::PlacedPieces> segments;
+  for (const std::string& part : split_line(line, max_source_length, [&](std::string_view text) {
+         return static_cast<int>(tokenizers.source.encode(text).size());
+       })) {
+    segments.push_back(encode(part));
   }
+  spdlog::warn("{}:{}: has {} pieces, more than {}: translated in {} parts", origin.name, number,
+               length, max_source_length, segments.size());
+  return segments;
+}
+
+Translation Translator::State::to_translation(const text::PlacedPieces& source,
+                                              std::vector<Hypothesis> n_best,
+                                              const LineOrigin& origin, int64_t number) const {
+  if (!n_best.front().has_required) {
+    spdlog::warn(
+        "{}:{}: not all required phrases are in its translation: they need more pieces than the "
+        "longest output has, or another rule forbids them",
+        origin.name, number);
+  }
+  Translation translation;
+  translation.source.text = source.text;
+  if (!alignment.heads.empty()) {
+    translation.source.places = source.places;
+    for (const int id : source.ids) {
+      translation.source.pieces.push_back(tokenizers.source.piece(id));
+    }
+  }
+  for (Hypothesis& hypothesis : n_best) {
+    Output output = to_output(tokenizers.target, std::move(hypothesis));
+    output.piece_links = piece_links(output.attention, static_cast<int>(source.ids.size()),
+                                     static_cast<int>(output.pieces.size()), alignment);
+    if (!keep_attention) output.attention.clear();
+    translation.n_best.push_back(std::move(output));
+  }
+  return translation;
+}
+
+Translation Translator::State::finish(Line& line) const {
+  Translation whole = line.parts.size() == 1
+                          ? std::move(line.parts[0])
+                          : join_translations(line.parts, line.text, search.length_penalty);
+  const std::string blanks(leading_blanks(line.text));
+  for (Output& output : whole.n_best) put_in_front(blanks, output);
+  return whole;
+}
+
+std::vector<SentenceJob> Translator::State::jobs_of(const std::string& text,
+                                                    const LineConstraints& constraints,
+                                                    const LineOrigin& origin, int64_t number,
+                                                    std::function<void(Translation)> done) const {
+  const auto line = std::make_shared<Line>();
+  line->number = number;
+  line->text = checked_text(text, replace_invalid, origin, number);
+  Constraints tokens = to_tokens(constraints, origin, number);
+  line->segments = to_segments(line->text, tokens.required.empty(), origin, number);
+  line->parts.resize(line->segments.size());
+  line->missing = line->segments.size();
+
+  std::vector<SentenceJob> jobs;
+  for (size_t i = 0; i < line->segments.size(); ++i) {
+    SourceSentence sentence{line->segments[i].ids, std::exchange(tokens, {}), combine(number, i)};
+    jobs.push_back({std::move(sentence), [this, line, i, done, &origin](auto n_best) {
+                      line->parts[i] = to_translation(line->segments[i], std::move(n_best), origin,
+                                                      line->number);
+                      if (--line->missing == 0) done(finish(*line));
+                    }});
+  }
+  return jobs;
 }
 
 Translator::Translator(const std::filesystem::path& model_directory, TranslatorOptions options)
@@ -212,15 +259,18 @@ Translator::Translator(const std::vector<std::filesystem::path>& model_directori
   if (max_source_length < 1) {
     throw UsageError("max-source-length {} must be at least 1", max_source_length);
   }
-  const BatchOptions batches{options.threads, options.mini_batch, options.mini_batch_words};
-  batches.check();
+  options.batches.check();
   std::vector<model::Model> models;
+  std::vector<const model::Transformer*> transformers;
+  models.reserve(model_directories.size());
   for (const std::filesystem::path& directory : model_directories) {
     models.push_back(model::load_model(directory));
+    transformers.push_back(&models.back().transformer);
     check_same_tokenizers(models[0], model_directories[0], models.back(), directory);
   }
-  suppress_special_tokens(search, models[0].tokenizers.target);
-  TargetText target_text(models[0].tokenizers.target);
+  const text::Tokenizer& target = models[0].tokenizers.target;
+  suppress_special_tokens(search, target);
+  TargetText target_text(target);
   if (!options.banned_phrases.empty()) {
     search.banned = std::make_shared<const PhraseGraph>(target_text.banned(options.banned_phrases));
   }
@@ -229,10 +279,19 @@ Translator::Translator(const std::vector<std::filesystem::path>& model_directori
     alignment = rule_for(models, defaults);
     search.attention_heads = options.attention ? all_heads(models) : alignment.heads;
   }
-  state_ = std::make_unique<const State>(State{std::move(models), std::move(target_text),
-                                               std::move(search), max_source_length,
-                                               options.split_long_lines, options.replace_invalid,
-                                               batches, std::move(alignment), options.attention});
+  const DecoderOptions decoder{.attention = needs_attention(search)};
+  const auto heads = static_cast<int>(transformers[0]->config().heads);
+  state_.reset(new State{models[0].tokenizers,
+                         {transformers, options.precision, decoder},
+                         std::move(target_text),
+                         std::move(search),
+                         max_source_length,
+                         options.split_long_lines,
+                         options.replace_invalid,
+                         options.batches,
+                         std::move(alignment),
+                         options.attention,
+                         models.size() == 1 ? heads : 1});
 }
 
 Translator::~Translator() = default;
@@ -241,51 +300,60 @@ Translator::Translator(Translator&&) noexcept = default;
 std::vector<Translation> Translator::translate(std::span<const std::string> lines,
                                                const LineOrigin& origin,
                                                std::span<const LineConstraints> constraints) const {
-  std::vector<Segment> segments;
-  std::vector<std::string> texts;
+  std::vector<Translation> translations(lines.size());
+  std::vector<SentenceJob> jobs;
   for (size_t i = 0; i < lines.size(); ++i) {
-    const int64_t number = origin.first_line + static_cast<int64_t>(i);
-    texts.push_back(checked_text(lines[i], state_->replace_invalid, origin, number));
-    Constraints of_line;
-    if (!constraints.empty()) of_line = state_->to_tokens(constraints[i], origin, number);
-    state_->append_segments(texts[i], i, std::move(of_line), origin, number, segments);
-  }
-
-  std::vector<const model::Transformer*> models;
-  for (const model::Model& model : state_->models) models.push_back(&model.transformer);
-  std::vector<SourceSentence> sentences;
-  for (Segment& segment : segments) {
-    sentences.push_back({segment.pieces.ids, std::move(segment.constraints), segment.key});
-  }
-  auto hypotheses = translate_ids(models, std::move(sentences), state_->search, state_->batches);
-  std::vector<std::vector<Translation>> parts(lines.size());
-  for (size_t s = 0; s < segments.size(); ++s) {
-    if (!hypotheses[s].front().has_required) {
-      spdlog::warn(
-          "{}:{}: not all required phrases are in its translation: they need more pieces than the "
-          "longest output has, or another rule forbids them",
-          origin.name, origin.first_line + static_cast<int64_t>(segments[s].line));
+    for (SentenceJob& job : state_->jobs_of(
+             lines[i], constraints.empty() ? LineConstraints() : constraints[i], origin,
+             origin.first_line + static_cast<int64_t>(i),
+             [&, i](Translation translation) { translations[i] = std::move(translation); })) {
+      jobs.push_back(std::move(job));
     }
-    parts[segments[s].line].push_back(
-        state_->to_translation(segments[s].pieces, std::move(hypotheses[s])));
   }
-  std::vector<Translation> translations;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const double length_penalty = state_->search.length_penalty;
-    translations.push_back(parts[i].size() == 1
-                               ? std::move(parts[i][0])
-                               : join_translations(parts[i], texts[i], length_penalty));
-    const std::string blanks(leading_blanks(texts[i]));
-    for (Output& output : translations.back().n_best) put_in_front(blanks, output);
-  }
+  state_->engine.run(std::move(jobs), state_->search, state_->batches);
   return translations;
+}
+
+void Translator::translate_each(const std::function<std::optional<SourceLine>()>& next,
+                                const std::function<void(Translation)>& deliver,
+                                const LineOrigin& origin) const {
+  // So many that a line which takes long does not leave the threads without others.
+  constexpr int kBatches = 8;
+  const BatchOptions& batches = state_->batches;
+  LineWindow window(static_cast<size_t>(kBatches) * batches.threads * batches.mini_batch, deliver);
+  SentenceQueue queue;
+  std::exception_ptr bad_line;
+  const auto read = [&] {
+    for (std::optional<SourceLine> line; (line = next());) {
+      const std::optional<int64_t> index = window.begin();
+      if (!index) return;
+      const auto done = [&window, i = *index](Translation translation) {
+        window.finish(i, std::move(translation));
+      };
+      for (SentenceJob& job : state_->jobs_of(line->text, line->constraints, origin,
+                                              origin.first_line + *index, done)) {
+        queue.push(std::move(job));
+      }
+    }
+  };
+  run_parallel(batches.threads + 1, [&](int thread) {
+    try {
+      if (thread > 0) return state_->engine.serve(queue, state_->search, batches);
+      read();
+    } catch (...) {
+      if (thread > 0) {
+        window.stop();
+        throw;
+      }
+      bad_line = std::current_exception();
+    }
+    queue.close();
+  });
+  if (bad_line) std::rethrow_exception(bad_line);
 }
 
 const SearchOptions& Translator::search_options() const { return state_->search; }
 
-int Translator::heads() const {
-  const auto& models = state_->models;
-  return models.size() == 1 ? static_cast<int>(models[0].transformer.config().heads) : 1;
-}
+int Translator::heads() const { return state_->heads; }
 
 }  // namespace filigree::translate

@@ -3,13 +3,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "filigree/translate/search.h"
+#include "filigree/translate/engine.h"
 #include "filigree/translate/translation.h"
 
 namespace filigree::translate {
@@ -27,11 +28,10 @@ struct TranslatorOptions {
   bool replace_invalid = false;
   /// Phrases of the target language that no translation contains, see TargetText::banned().
   std::vector<std::string> banned_phrases;
-  int threads = 1;              ///< batches translated at the same time; the weights are shared
-  int mini_batch = 32;          ///< most lines in a batch
-  int mini_batch_words = 2048;  ///< most source pieces in a batch (a longer line is alone)
-  bool alignment = false;       ///< fill Translation::source and Output::piece_links
-  bool attention = false;       ///< fill Output::attention as well, with all heads
+  Precision precision = Precision::kFloat32;  ///< of the weights in memory
+  BatchOptions batches;
+  bool alignment = false;  ///< fill Translation::source and Output::piece_links
+  bool attention = false;  ///< fill Output::attention as well, with all heads
 };
 
 /// What the translation of one line has to be like.
@@ -39,6 +39,12 @@ struct LineConstraints {
   std::string prefix;  ///< it begins with this, see TargetText::prefix()
   /// It contains these phrases, see TargetText::required().
   std::vector<std::string> required;
+};
+
+/// A line with what its translation has to be like.
+struct SourceLine {
+  std::string text;
+  LineConstraints constraints;
 };
 
 /// Where lines come from, for messages: "name:17: …" is the first of them when first_line is 17.
@@ -59,8 +65,8 @@ class Translator {
   ~Translator();
   Translator(Translator&&) noexcept;
 
-  /// One translation per line, in order; batches change scores by rounding at most. The white space
-  /// that a line begins with is kept, so that an empty or blank line stays as it is. The n-th
+  /// One translation per line, in order, the same whatever else is translated with it. The white
+  /// space that a line begins with is kept, so that an empty or blank line stays as it is. The n-th
   /// output of a line that was split joins the n-th outputs of its parts. Samples depend on the
   /// number of the line. May be called from several threads. constraints: for every line, or none.
   /// A line that is split has its prefix in the first part and may not have required phrases. Of
@@ -69,6 +75,15 @@ class Translator {
   std::vector<Translation> translate(std::span<const std::string> lines,
                                      const LineOrigin& origin = {},
                                      std::span<const LineConstraints> constraints = {}) const;
+
+  /// The same for lines that come one by one, in bounded memory: calls `deliver` with the
+  /// translations in order, each as soon as it and all before it are found. `next` is called on
+  /// this thread and may wait, while others translate; it gives nothing at the end. `deliver` is
+  /// called by one thread at a time, whichever it is. When a line is wrong, those before it are
+  /// delivered first.
+  void translate_each(const std::function<std::optional<SourceLine>()>& next,
+                      const std::function<void(Translation)>& deliver,
+                      const LineOrigin& origin = {}) const;
 
   const SearchOptions& search_options() const;
   /// Of a layer in Output::attention; an ensemble has one, the mean over the last layers' heads.

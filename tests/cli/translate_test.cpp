@@ -90,7 +90,7 @@ TEST_F(Translate, NBestListsAreInMosesForm) {
 }
 
 TEST_F(Translate, BadInputIsOneLine) {
-  EXPECT_THAT(run_filigree({"translate", "-m", model(), "--chunk-lines", "10"}, "b\xff\n"),
+  EXPECT_THAT(run_filigree({"translate", "-m", model()}, "b\xff\n"),
               FailsWith(1, AllOf(HasSubstr("standard input"), HasSubstr("1"), HasSubstr("UTF-8"))));
   EXPECT_THAT(run_filigree({"translate", "-m", model(), "--input", folder_ / "absent"}),
               FailsWith(1, HasSubstr("absent: cannot open: No such file or directory")));
@@ -165,7 +165,7 @@ TEST_F(Translate, SamplesDependOnTheSeedAndTheLineAlone) {
   const auto texts = [](const std::string& list) {
     return std::regex_replace(list, std::regex(" F0= [^\n]*"), "");
   };
-  EXPECT_EQ(texts(sample({"--mini-batch", "1", "--chunk-lines", "3"})), texts(samples));
+  EXPECT_EQ(texts(sample({"--mini-batch", "1"})), texts(samples));
   EXPECT_EQ(texts(sample({"--threads", "2"})), texts(samples));
   EXPECT_NE(texts(sample({"--seed", "2"})), texts(samples));
 }

@@ -100,7 +100,7 @@ void expect_plain_results(const std::vector<const model::Transformer*>& models,
   }
   std::vector<size_t> order(sources.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  for (const BatchOptions batches : {BatchOptions{1, 1}, {1, 3}, {2, 3}, {1, 64}}) {
+  for (const BatchOptions& batches : {BatchOptions{1, 1}, {1, 3}, {2, 3}, {1, 64}}) {
     std::vector<SourceSentence> sentences;
     for (const size_t i : order) {
       const PlainConstraints& c = constraints[i];

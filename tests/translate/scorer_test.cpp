@@ -77,8 +77,8 @@ TEST_F(ScorerTest, AlignmentsDoNotDependOnBatchesAndThreads) {
   }
   const auto all_text = [&](int mini_batch, int threads) {
     TranslatorOptions options = with_attention();
-    options.mini_batch = mini_batch;
-    options.threads = threads;
+    options.batches.mini_batch = mini_batch;
+    options.batches.threads = threads;
     std::string text;
     for (const Translation& translation : Translator(directory_, options).translate(lines)) {
       text += format_translation(0, translation, {.alignment = AlignmentUnit::kPiece});

@@ -3,7 +3,12 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <filesystem>
+#include <mutex>
+#include <optional>
 #include <sstream>
 
 #include "filigree/base/error.h"
@@ -54,13 +59,13 @@ std::filesystem::path TranslatorTest::directory_;
 TEST_F(TranslatorTest, BatchesThreadsAndOrderNeverChangeATranslation) {
   const Lines lines = some_lines();
   TranslatorOptions one_by_one;
-  one_by_one.mini_batch = 1;
+  one_by_one.batches.mini_batch = 1;
   const Lines expected = texts(Translator(directory_, one_by_one), lines);
   for (const int mini_batch : {3, 64}) {
     for (const int threads : {1, 2}) {
       TranslatorOptions options;
-      options.mini_batch = mini_batch;
-      options.threads = threads;
+      options.batches.mini_batch = mini_batch;
+      options.batches.threads = threads;
       EXPECT_EQ(texts(Translator(directory_, options), lines), expected);
     }
   }
@@ -217,28 +222,106 @@ TEST_F(TranslatorTest, GenerationConfigGivesTheDefaults) {
 
 TEST_F(TranslatorTest, WrongOptionsAndDirectoriesAreRefused) {
   TranslatorOptions options;
-  options.threads = 0;
+  options.batches.threads = 0;
   EXPECT_THROW(Translator(directory_, options), UsageError);
   options = {};
-  options.mini_batch_words = 0;
+  options.batches.mini_batch_words = 0;
   EXPECT_THROW(Translator(directory_, options), UsageError);
   EXPECT_THROW(Translator(directory_ / "nowhere"), Error);
 }
 
-TEST_F(TranslatorTest, StreamKeepsOrderWhateverTheChunks) {
-  const Translator translator(directory_);
+TEST_F(TranslatorTest, StreamKeepsOrderOnAnyNumberOfThreads) {
   const Lines lines = some_lines();
   std::string text, expected;
   for (const std::string& line : lines) text += line + "\n";
-  for (const std::string& line : texts(translator, lines)) expected += line + "\n";
-  for (const int chunk_lines : {1, 7, 1000}) {
-    StreamOptions options;
-    options.chunk_lines = chunk_lines;
-    std::istringstream in(text);
-    std::ostringstream out;
-    EXPECT_EQ(translate_stream(translator, in, out, options), 40);
-    EXPECT_EQ(out.str(), expected);
+  for (const std::string& line : texts(Translator(directory_), lines)) expected += line + "\n";
+  for (const int threads : {1, 2, 3}) {
+    for (const int mini_batch : {1, 5}) {
+      TranslatorOptions options;
+      options.batches.threads = threads;
+      options.batches.mini_batch = mini_batch;
+      std::istringstream in(text);
+      std::ostringstream out;
+      EXPECT_EQ(translate_stream(Translator(directory_, options), in, out), 40);
+      EXPECT_EQ(out.str(), expected);
+    }
   }
+}
+
+/// Lines that are only there when those before them have been translated.
+class Conversation {
+ public:
+  explicit Conversation(int64_t ahead) : ahead_(ahead) {}
+
+  std::optional<SourceLine> next(int64_t lines) {
+    if (asked_ == lines) return std::nullopt;
+    std::unique_lock lock(mutex_);
+    const auto answered = [this] { return delivered_ + ahead_ > asked_; };
+    if (!changed_.wait_for(lock, std::chrono::minutes(1), answered)) return std::nullopt;
+    ++asked_;
+    return SourceLine{"the lazy dog", {}};
+  }
+  void deliver() {
+    {
+      const std::lock_guard lock(mutex_);
+      ++delivered_;
+    }
+    changed_.notify_one();
+  }
+  int64_t delivered() const { return delivered_; }
+
+ private:
+  const int64_t ahead_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int64_t asked_ = 0, delivered_ = 0;
+};
+
+TEST_F(TranslatorTest, EveryLineIsAnsweredBeforeTheNextIsThere) {
+  TranslatorOptions options;
+  options.batches.threads = 2;
+  const Translator translator(directory_, options);
+  for (const int64_t ahead : {1, 3}) {
+    Conversation conversation(ahead);
+    translator.translate_each([&] { return conversation.next(10); },
+                              [&](const Translation&) { conversation.deliver(); });
+    EXPECT_EQ(conversation.delivered(), 10);
+  }
+}
+
+TEST_F(TranslatorTest, StreamReadsNoFurtherAheadThanItsWindow) {
+  TranslatorOptions options;
+  options.batches.mini_batch = 2;
+  const Translator translator(directory_, options);
+  std::atomic<int64_t> read = 0, delivered = 0;
+  int64_t most = 0;
+  translator.translate_each(
+      [&]() -> std::optional<SourceLine> {
+        most = std::max(most, read - delivered);
+        if (++read > 200) return std::nullopt;
+        return SourceLine{"fox", {}};
+      },
+      [&](const Translation&) { ++delivered; });
+  EXPECT_EQ(delivered, 200);
+  EXPECT_LE(most, 8 * 2 + 1);
+}
+
+TEST_F(TranslatorTest, StreamEndsWhenItsOutputFails) {
+  TranslatorOptions options;
+  options.batches.threads = 2;
+  const Translator translator(directory_, options);
+  int64_t read = 0, delivered = 0;
+  EXPECT_THROW(translator.translate_each(
+                   [&]() -> std::optional<SourceLine> {
+                     if (++read > 100000) return std::nullopt;
+                     return SourceLine{"fox", {}};
+                   },
+                   [&](const Translation&) {
+                     if (++delivered == 7) throw Error("no room");
+                   }),
+               Error);
+  EXPECT_EQ(delivered, 7);
+  EXPECT_LT(read, 100000);
 }
 
 TEST_F(TranslatorTest, StreamReadsDosTextAndALastLineWithoutEnd) {
@@ -253,16 +336,14 @@ TEST_F(TranslatorTest, StreamReadsDosTextAndALastLineWithoutEnd) {
   EXPECT_EQ(from_dos.str(), from_unix.str());
 }
 
-TEST_F(TranslatorTest, StreamNumbersLinesAcrossChunks) {
+TEST_F(TranslatorTest, StreamWritesWhatComesBeforeABadLine) {
   const Translator translator(directory_);
-  StreamOptions options;
-  options.chunk_lines = 2;
   std::istringstream in("fox\nfox\nfox\n\xff\n");
   std::ostringstream out;
-  EXPECT_THAT([&] { translate_stream(translator, in, out, options); },
+  EXPECT_THAT([&] { translate_stream(translator, in, out); },
               ThrowsMessage<Error>(HasSubstr("standard input:4:")));
   const std::string written = out.str();
-  EXPECT_EQ(std::count(written.begin(), written.end(), '\n'), 2);
+  EXPECT_EQ(std::count(written.begin(), written.end(), '\n'), 3);
 }
 
 TEST_F(TranslatorTest, StreamReportsAFailingOutput) {
