@@ -53,26 +53,107 @@ std::string read_file(const std::filesystem::path& path) {
   return content;
 }
 
-// gzread passes plain data through unchanged, so that one stream serves both kinds.
+// Hands out what there is as soon as it is there, so that a line from a pipe can be answered before
+// the next one comes; gzread() would wait until its buffer is full.
 struct LineReader::Stream {
-  gzFile file = nullptr;
+  explicit Stream(int file) : descriptor(file) {}
+  ~Stream() {
+    if (compressed) inflateEnd(&inflater);
+    close(descriptor);
+  }
+
+  /// Puts the next data at the buffer's beginning; leaves it empty at the end. Throws what is
+  /// wrong.
+  void fill();
+  bool read_input();
+  void look_for_gzip();
+  void inflate_some();
+
+  const int descriptor;
+  bool begun = false, compressed = false;
+  bool in_member = true;  // of a compressed file: not between or behind its members
+  z_stream inflater{};
+  std::vector<char> input;  // compressed data; of plain data the first bytes
   std::vector<char> buffer = std::vector<char>(kBufferSize);
   size_t position = 0, size = 0;
-  ~Stream() {
-    if (file) gzclose(file);
-  }
 };
 
-LineReader::LineReader(const std::filesystem::path& path)
-    : path_(path), stream_(std::make_unique<Stream>()) {
+/// Appends to the input; false at the end of the file.
+bool LineReader::Stream::read_input() {
+  const size_t before = input.size();
+  input.resize(before + kBufferSize);
+  ssize_t count = 0;
+  do {
+    count = ::read(descriptor, input.data() + before, kBufferSize);
+  } while (count < 0 && errno == EINTR);
+  if (count < 0) throw Error("{}", system_message());
+  input.resize(before + static_cast<size_t>(count));
+  return count > 0;
+}
+
+void LineReader::Stream::look_for_gzip() {
+  begun = true;
+  while (input.size() < 2 && read_input()) {
+  }
+  compressed = input.size() >= 2 && input[0] == '\x1f' && input[1] == '\x8b';
+  if (!compressed) return;
+  constexpr int kGzip = 16;
+  if (inflateInit2(&inflater, MAX_WBITS + kGzip) != Z_OK) throw Error("not enough memory");
+  inflater.next_in = reinterpret_cast<Bytef*>(input.data());
+  inflater.avail_in = static_cast<uInt>(input.size());
+}
+
+void LineReader::Stream::fill() {
+  position = size = 0;
+  if (!begun) look_for_gzip();
+  if (compressed) return inflate_some();
+  if (input.empty()) read_input();
+  std::swap(input, buffer);
+  size = buffer.size();
+  input.clear();
+}
+
+void LineReader::Stream::inflate_some() {
+  while (size == 0) {
+    if (inflater.avail_in == 0) {
+      input.clear();
+      if (!read_input()) {
+        if (in_member) throw Error("unexpected end of file");
+        return;
+      }
+      inflater.next_in = reinterpret_cast<Bytef*>(input.data());
+      inflater.avail_in = static_cast<uInt>(input.size());
+    }
+    if (!in_member) {
+      if (*inflater.next_in != 0x1f) {  // padding behind the last member, as gzip has it
+        inflater.avail_in = 0;
+        continue;
+      }
+      inflateReset(&inflater);
+      in_member = true;
+    }
+    inflater.next_out = reinterpret_cast<Bytef*>(buffer.data());
+    inflater.avail_out = static_cast<uInt>(buffer.size());
+    const int code = inflate(&inflater, Z_NO_FLUSH);
+    if (code == Z_STREAM_END) in_member = false;
+    if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR) {
+      throw Error("{}", inflater.msg ? inflater.msg : "damaged gzip data");
+    }
+    size = buffer.size() - inflater.avail_out;
+  }
+}
+
+LineReader::LineReader(const std::filesystem::path& path) : path_(path) {
+  int descriptor = -1;
   if (path == "-") {
     path_ = "standard input";
-    stream_->file = gzdopen(dup(STDIN_FILENO), "rb");
+    descriptor = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
   } else {
     refuse_folder(path);
-    stream_->file = gzopen(path.c_str(), "rb");
+    descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   }
-  if (!stream_->file) throw Error("{}: cannot open: {}", path_.string(), system_message());
+  if (descriptor < 0) throw Error("{}: cannot open: {}", path_.string(), system_message());
+  stream_ = std::make_unique<Stream>(descriptor);
 }
 
 LineReader::~LineReader() = default;
@@ -84,17 +165,12 @@ std::optional<std::string> LineReader::next() {
   bool any = false;
   for (;;) {
     if (s.position == s.size) {
-      const int size = gzread(s.file, s.buffer.data(), static_cast<unsigned>(s.buffer.size()));
-      int code = Z_OK;
-      const char* message = gzerror(s.file, &code);
-      // A gzip file that was cut short ends with Z_BUF_ERROR rather than with a failing read.
-      if (size < 0 || code == Z_BUF_ERROR) {
-        throw Error("{}: line {}: cannot read: {}", path_.string(), line_number_ + 1,
-                    code == Z_ERRNO ? system_message() : std::string(message));
+      try {
+        s.fill();
+      } catch (const Error& error) {
+        throw Error("{}: line {}: cannot read: {}", path_.string(), line_number_ + 1, error.what());
       }
-      s.position = 0;
-      s.size = static_cast<size_t>(size);
-      if (size == 0) {
+      if (s.size == 0) {
         if (!any) return std::nullopt;
         break;
       }
