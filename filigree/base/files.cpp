@@ -10,6 +10,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "filigree/base/error.h"
 
@@ -65,64 +66,64 @@ struct LineReader::Stream {
   /// Puts the next data at the buffer's beginning; leaves it empty at the end. Throws what is
   /// wrong.
   void fill();
-  bool read_input();
-  void look_for_gzip();
+  /// What there is, as soon as there is something; 0 at the end of the file.
+  size_t read_some(char* to, size_t most);
+  void begin();
   void inflate_some();
 
   const int descriptor;
   bool begun = false, compressed = false;
   bool in_member = true;  // of a compressed file: not between or behind its members
   z_stream inflater{};
-  std::vector<char> input;  // compressed data; of plain data the first bytes
   std::vector<char> buffer = std::vector<char>(kBufferSize);
+  std::vector<char> input;  // of a compressed file
   size_t position = 0, size = 0;
 };
 
-/// Appends to the input; false at the end of the file.
-bool LineReader::Stream::read_input() {
-  const size_t before = input.size();
-  input.resize(before + kBufferSize);
+size_t LineReader::Stream::read_some(char* to, size_t most) {
   ssize_t count = 0;
   do {
-    count = ::read(descriptor, input.data() + before, kBufferSize);
+    count = ::read(descriptor, to, most);
   } while (count < 0 && errno == EINTR);
   if (count < 0) throw Error("{}", system_message());
-  input.resize(before + static_cast<size_t>(count));
-  return count > 0;
+  return static_cast<size_t>(count);
 }
 
-void LineReader::Stream::look_for_gzip() {
+/// Reads the first data and, when it is gzip's, makes it the inflater's input.
+void LineReader::Stream::begin() {
   begun = true;
-  while (input.size() < 2 && read_input()) {
+  for (size_t more = 1; size < 2 && more > 0; size += more) {
+    more = read_some(buffer.data() + size, buffer.size() - size);
   }
-  compressed = input.size() >= 2 && input[0] == '\x1f' && input[1] == '\x8b';
+  compressed = size >= 2 && buffer[0] == '\x1f' && buffer[1] == '\x8b';
   if (!compressed) return;
   constexpr int kGzip = 16;
   if (inflateInit2(&inflater, MAX_WBITS + kGzip) != Z_OK) throw Error("not enough memory");
+  input.swap(buffer);
+  buffer.resize(kBufferSize);
   inflater.next_in = reinterpret_cast<Bytef*>(input.data());
-  inflater.avail_in = static_cast<uInt>(input.size());
+  inflater.avail_in = static_cast<uInt>(std::exchange(size, 0));
 }
 
 void LineReader::Stream::fill() {
   position = size = 0;
-  if (!begun) look_for_gzip();
-  if (compressed) return inflate_some();
-  if (input.empty()) read_input();
-  std::swap(input, buffer);
-  size = buffer.size();
-  input.clear();
+  if (!begun) begin();
+  if (compressed) {
+    inflate_some();
+  } else if (size == 0) {
+    size = read_some(buffer.data(), buffer.size());
+  }
 }
 
 void LineReader::Stream::inflate_some() {
   while (size == 0) {
     if (inflater.avail_in == 0) {
-      input.clear();
-      if (!read_input()) {
+      inflater.next_in = reinterpret_cast<Bytef*>(input.data());
+      inflater.avail_in = static_cast<uInt>(read_some(input.data(), input.size()));
+      if (inflater.avail_in == 0) {
         if (in_member) throw Error("unexpected end of file");
         return;
       }
-      inflater.next_in = reinterpret_cast<Bytef*>(input.data());
-      inflater.avail_in = static_cast<uInt>(input.size());
     }
     if (!in_member) {
       if (*inflater.next_in != 0x1f) {  // padding behind the last member, as gzip has it
