@@ -13,6 +13,7 @@
 #include "filigree/cli/commands.h"
 #include "filigree/cli/head_table.h"
 #include "filigree/cli/output.h"
+#include "filigree/cli/translation_report.h"
 #include "filigree/inspect/findings.h"
 #include "filigree/inspect/inspection_json.h"
 #include "filigree/inspect/report.h"
@@ -73,7 +74,10 @@ void run(const Arguments& a, int threads) {
   options.seed = a.seed;
   options.threads = threads;
   options.progress = true;
-  if (a.report) options.shown_sentences = a.report_sentences;
+  if (a.report) {
+    prepare_report(*a.report);
+    options.shown_sentences = a.report_sentences;
+  }
   std::optional<AtomicFile> attention;
   if (a.attention) {
     attention.emplace(*a.attention);

@@ -10,6 +10,7 @@
 #include "filigree/base/error.h"
 #include "filigree/cli/commands.h"
 #include "filigree/cli/output.h"
+#include "filigree/cli/translation_report.h"
 #include "filigree/text/text_file.h"
 #include "filigree/translate/constraint_files.h"
 #include "filigree/translate/generation_config.h"
@@ -22,7 +23,7 @@ namespace {
 struct Arguments {
   std::vector<std::filesystem::path> models;
   std::filesystem::path input = "-";
-  std::optional<std::filesystem::path> target_prefix, ban_phrases, require_phrases;
+  std::optional<std::filesystem::path> target_prefix, ban_phrases, require_phrases, report;
   std::optional<int> beam_size, n_best, max_length_offset, min_length, max_source_length;
   std::optional<int> no_repeat_ngram_size, top_k;
   std::optional<double> length_penalty, coverage_penalty, max_length_factor, min_length_factor;
@@ -32,6 +33,7 @@ struct Arguments {
   bool alignment = false, word_scores = false, json = false, no_attention = false;
   translate::AlignmentUnit unit = translate::AlignmentUnit::kWord;
   std::string precision = "float32";
+  int report_sentences = 100;
   translate::TranslatorOptions translator;
   translate::StreamOptions stream;
 };
@@ -100,9 +102,11 @@ void run(const Arguments& a, int threads) {
   options.split_long_lines = !a.refuse_long_lines;
   options.precision = translate::parse_precision(a.precision);
   options.batches.threads = threads;
-  options.alignment = a.alignment || a.json;
+  options.alignment = a.alignment || a.json || a.report;
   options.attention = a.json && !a.no_attention;
   if (a.ban_phrases) options.banned_phrases = text::read_text(*a.ban_phrases);
+  std::optional<TranslationReport> report;
+  if (a.report) report.emplace(*a.report, a.report_sentences);
   translate::ConstraintFiles constraints(a.target_prefix, a.require_phrases);
   const translate::Translator translator(a.models, options);
 
@@ -110,6 +114,7 @@ void run(const Arguments& a, int threads) {
   stream.format = output_format(a, translator.heads());
   stream.progress = true;
   if (a.input != "-") stream.input_name = a.input.string();
+  if (report) stream.observe = [&](const translate::Translation& t) { report->add(t); };
   if (constraints.any()) stream.next_constraints = [&constraints] { return constraints.next(); };
   text::TextReader reader(
       a.input, a.translator.replace_invalid ? text::BadLines::kKeep : text::BadLines::kError);
@@ -121,6 +126,7 @@ void run(const Arguments& a, int threads) {
       },
       stream);
   constraints.check_end();
+  if (report) report->write(a.models, stream.input_name, threads);
 }
 
 }  // namespace
@@ -202,6 +208,13 @@ void add_translate(Program& program) {
                "Add the log-probability of every word and of the end: ||| WordScores= …");
   command.flag("--json", a->json, "Print all that is known of a line, an object a line");
   command.flag("--no-attention", a->no_attention, "Leave the attention weights out of --json");
+  command
+      .option("--report", a->report,
+              "Write one HTML file that shows what each head looked at; of the best translations")
+      ->type_name("FILE");
+  at_least(command.option("--report-sentences", a->report_sentences,
+                          "Sentences in it: the first of the input"),
+           1);
 
   command.group("Speed");
   command.add_threads_option();

@@ -41,7 +41,7 @@ std::optional<InputSentence> InputReader::next() {
     }
     return std::nullopt;
   }
-  InputSentence sentence{line, std::move(*source), std::move(target), {}, {}};
+  InputSentence sentence{line, std::move(*source), std::move(target), {}, {}, {}};
   if (alignment) sentence.alignment = parse_alignment(*alignment, *files_.alignments, line);
   const bool blank = sentence.source.find_first_not_of(" \t") == std::string::npos;
   if (conllu_ && !blank) {

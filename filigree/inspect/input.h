@@ -2,8 +2,10 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "filigree/inspect/conllu.h"
 #include "filigree/inspect/word_alignment.h"
@@ -18,13 +20,22 @@ struct InputFiles {
   std::optional<std::filesystem::path> conllu;      ///< parses of the source
 };
 
+/// A sentence pair that is cut into pieces already, as SentencePiece writes them.
+struct PiecePair {
+  std::vector<std::string> source, target;
+};
+
 struct InputSentence {
   int64_t line;  ///< from 1
   std::string source;
   std::optional<std::string> target;
   std::optional<WordAlignment> alignment;
   std::optional<Parse> parse;
+  std::optional<PiecePair> pieces;  ///< stand for the texts
 };
+
+/// Gives one sentence after the other, and nothing at the end.
+using NextSentence = std::function<std::optional<InputSentence>()>;
 
 class InputReader {
  public:

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <memory>
 #include <set>
 
 #include "filigree/base/error.h"
@@ -32,6 +33,17 @@ struct Result {
   std::optional<SentenceAttention> attention;  ///< when it is to be shown
 };
 
+NextSentence open_text(const InspectOptions& options) {
+  if (!options.sentences.empty()) {
+    return [&all = options.sentences, next = size_t{0}]() mutable -> std::optional<InputSentence> {
+      if (next == all.size()) return std::nullopt;
+      return all[next++];
+    };
+  }
+  const auto reader = std::make_shared<InputReader>(options.input);
+  return [reader] { return reader->next(); };
+}
+
 std::vector<Mean> headlines_of(const Statistics& statistics) {
   std::vector<Mean> quantities;
   for (const BlockStatistics& block : statistics.blocks) {
@@ -51,16 +63,21 @@ std::vector<Mean> headlines_of(const Statistics& statistics) {
 class Inspector {
  public:
   Inspector(const InspectOptions& options, const std::filesystem::path& directory)
-      : options_(options), model_(directory) {}
+      : options_(options), model_(directory) {
+    const auto has_pieces = [](const InputSentence& sentence) { return sentence.pieces; };
+    if (std::any_of(options.sentences.begin(), options.sentences.end(), has_pieces)) {
+      source_ids_.emplace(model_.source_tokenizer());
+      target_ids_.emplace(model_.target_tokenizer());
+    }
+  }
 
   const AttendedModel& model() const { return model_; }
 
   void count_words() {
-    InputReader reader(options_.input);
-    while (const auto sentence = reader.next()) {
-      counts_.add(source_tokens(
-          pieces_of(model_.source_tokenizer(), model_.source_tokenizer().encode(sentence->source)),
-          options_.question_words));
+    const NextSentence next = open_text(options_);
+    while (const auto sentence = next()) {
+      counts_.add(source_tokens(pieces_of(model_.source_tokenizer(), ids_of(*sentence).source),
+                                options_.question_words));
     }
   }
 
@@ -68,22 +85,19 @@ class Inspector {
   /// result. Returns the number of lines passed over.
   int64_t run(const std::function<bool(int64_t line)>& wanted, bool with_lines, bool with_attention,
               const std::function<void(const Work&, Result)>& take) {
-    InputReader reader(options_.input);
+    const NextSentence next = open_text(options_);
     std::optional<ProgressBar> progress;
     if (options_.progress) progress.emplace(0);
     int64_t passed_over = 0, done = 0;
     for (bool more = true; more;) {
       std::vector<Work> chunk;
       while (chunk.size() < kChunk) {
-        std::optional<InputSentence> sentence = reader.next();
+        std::optional<InputSentence> sentence = next();
         more = sentence.has_value();
         if (!more) break;
         if (!wanted(sentence->line)) continue;
         Work work{std::move(*sentence), {}, {}};
-        work.ids.source = model_.source_tokenizer().encode(work.input.source);
-        if (work.input.target) {
-          work.ids.target = model_.target_tokenizer().encode(*work.input.target);
-        }
+        work.ids = ids_of(work.input);
         const size_t longest = std::max(work.ids.source.size(), work.ids.target.size());
         if (work.ids.source.empty() || longest > kLongestSentence) {
           ++passed_over;
@@ -101,8 +115,17 @@ class Inspector {
   }
 
  private:
+  IdPair ids_of(const InputSentence& sentence) const {
+    if (sentence.pieces) {
+      return {source_ids_->of(sentence.pieces->source), target_ids_->of(sentence.pieces->target)};
+    }
+    IdPair ids{model_.source_tokenizer().encode(sentence.source), {}};
+    if (sentence.target) ids.target = model_.target_tokenizer().encode(*sentence.target);
+    return ids;
+  }
+
   void prepare(std::vector<Work>& chunk) {
-    if (!options_.input.target) {
+    if (!chunk.empty() && !chunk[0].input.target && !chunk[0].input.pieces) {
       std::vector<std::span<const int>> sources;
       for (const Work& work : chunk) sources.emplace_back(work.ids.source);
       auto translations = model_.translate(sources, options_.threads);
@@ -149,6 +172,7 @@ class Inspector {
 
   const InspectOptions& options_;
   AttendedModel model_;
+  std::optional<PieceIds> source_ids_, target_ids_;  ///< where pieces are given
   WordCounts counts_;
 };
 
@@ -276,6 +300,7 @@ Inspection inspect(const InspectOptions& options) {
           {work.input.line, work.tokens.source, work.tokens.target, std::move(*result.attention)});
     });
   }
+  keep_common_sentences(inspection.models);
   return inspection;
 }
 

@@ -21,6 +21,8 @@ namespace filigree::inspect {
 struct InspectOptions {
   std::vector<std::filesystem::path> models;  ///< the first is compared with the others
   InputFiles input;
+  /// Instead of the files, of which `input.source` only names them then.
+  std::vector<InputSentence> sentences;
   QuestionWords question_words = english_question_words();
   int samples = 1000;  ///< resampled texts of the confidence intervals
   uint64_t seed = 1;

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "filigree/base/error.h"
+
 namespace filigree::inspect {
 namespace {
 
@@ -111,6 +113,20 @@ std::vector<std::string> pieces_of(const text::Tokenizer& tokenizer, const std::
   std::vector<std::string> pieces;
   for (const int id : ids) pieces.push_back(tokenizer.piece(id));
   return pieces;
+}
+
+PieceIds::PieceIds(const text::Tokenizer& tokenizer) {
+  for (int id = 0; id < tokenizer.size(); ++id) ids_.emplace(tokenizer.piece(id), id);
+}
+
+std::vector<int> PieceIds::of(const std::vector<std::string>& pieces) const {
+  std::vector<int> ids;
+  for (const std::string& piece : pieces) {
+    const auto found = ids_.find(piece);
+    if (found == ids_.end()) throw Error("the tokenizer has no piece \"{}\"", piece);
+    ids.push_back(found->second);
+  }
+  return ids;
 }
 
 Tokens source_tokens(const std::vector<std::string>& pieces, const QuestionWords& question_words) {

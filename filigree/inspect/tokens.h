@@ -42,6 +42,17 @@ QuestionWords english_question_words();
 /// The pieces of ids.
 std::vector<std::string> pieces_of(const text::Tokenizer& tokenizer, const std::vector<int>& ids);
 
+/// The ids of pieces, the other way round.
+class PieceIds {
+ public:
+  explicit PieceIds(const text::Tokenizer& tokenizer);
+  /// Throws Error on a piece that the tokenizer does not have.
+  std::vector<int> of(const std::vector<std::string>& pieces) const;
+
+ private:
+  std::unordered_map<std::string, int> ids_;
+};
+
 /// From the pieces of a line; adds </s>.
 Tokens source_tokens(const std::vector<std::string>& pieces, const QuestionWords& question_words);
 /// The decoder's input for the pieces of a line; adds <s>.

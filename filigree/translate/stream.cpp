@@ -29,6 +29,7 @@ int64_t translate_stream(const Translator& translator, const NextLine& next_line
   };
   const auto deliver = [&](const Translation& translation) {
     if (progress) progress->clear();
+    if (options.observe) options.observe(translation);
     write(format_translation(done, translation, options.format));
     ++done;
     if (progress) progress->update(done, fmt::format("{} lines", done));

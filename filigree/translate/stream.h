@@ -20,6 +20,8 @@ struct StreamOptions {
   OutputFormat format;    ///< what is written about every line
   bool progress = false;  ///< a progress line where standard error is a terminal
   std::string input_name = "standard input";  ///< for messages
+  /// Sees every translation before it is written; may be null.
+  std::function<void(const Translation&)> observe;
   /// The constraints of the next line; none when null.
   std::function<LineConstraints()> next_constraints;
 };

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -100,6 +101,51 @@ TEST_F(Inspect, AModelComparedWithItselfDoesNotDiffer) {
   const std::string report = content_of(file("r.html"));
   EXPECT_THAT(report, HasSubstr("<!doctype html>"));
   EXPECT_THAT(report, Not(HasSubstr("{{numbers}}")));
+}
+
+// The numbers inside a report.
+json numbers_of(const std::string& report) {
+  const std::string begin = "id=\"numbers\">";
+  const size_t at = report.find(begin) + begin.size();
+  return json::parse(report.substr(at, report.find("</script>", at) - at));
+}
+
+TEST_F(Inspect, TranslateReportsTheSentencesThatItTranslated) {
+  toy_->write("some.src", fmt::format("\n{}", content_of(file("test.src"))));
+  const Outcome translation =
+      run_filigree({"translate", "--model", file("model"), "--input", file("some.src"), "--report",
+                    file("new/r.html"), "--report-sentences", "7"});
+  ASSERT_EQ(translation.exit_code, 0) << translation.err;
+  // Its translations, given to inspect, are the same numbers.
+  const auto first_lines = [](const std::string& text, int count) {
+    size_t end = 0;
+    while (count-- > 0) end = text.find('\n', end) + 1;
+    return text.substr(0, end);
+  };
+  toy_->write("seven.src", first_lines(content_of(file("some.src")), 8));
+  toy_->write("seven.trg", first_lines(translation.out, 8));
+  const Outcome given = inspect({file("seven.src"), file("seven.trg"), "--json", "-"});
+  const json expected = json::parse(given.out),
+             numbers = numbers_of(content_of(file("new/r.html")));
+  EXPECT_EQ(numbers["source"], "some.src");
+  EXPECT_EQ(numbers["models"][0]["sentences"], 7);
+  EXPECT_EQ(numbers["models"][0]["blocks"]["encoder"], expected["models"][0]["blocks"]["encoder"]);
+  EXPECT_EQ(numbers["models"][0]["coverage"], expected["models"][0]["coverage"]);
+}
+
+TEST_F(Inspect, AReportOfNothingIsAnErrorAndNoFile) {
+  const Outcome nothing =
+      run_filigree({"translate", "--model", file("model"), "--report", file("no.html")}, "\n\n");
+  EXPECT_EQ(nothing.exit_code, 1);
+  EXPECT_EQ(nothing.out, "\n\n");
+  EXPECT_THAT(nothing.err, HasSubstr("standard input: no report: every line is empty"));
+  EXPECT_FALSE(std::filesystem::exists(file("no.html")));
+  // A place that cannot be written is told before anything is translated.
+  const Outcome place = run_filigree(
+      {"translate", "--model", file("model"), "--report", file("test.src") + "/r.html"}, "x\n");
+  EXPECT_EQ(place.exit_code, 1);
+  EXPECT_EQ(place.out, "");
+  EXPECT_THAT(place.err, HasSubstr("test.src"));
 }
 
 TEST_F(Inspect, ReadsParsesAndAlignments) {
