@@ -1,5 +1,6 @@
 // filigree demo: the whole way in minutes, without any data: makes a corpus, trains a small
-// adaptively sparse Transformer on it, translates what was held out, and shows every head.
+// adaptively sparse Transformer on it, translates what was held out, and writes a report of every
+// head.
 #include <nlohmann/json.hpp>
 
 #include <filesystem>
@@ -15,6 +16,8 @@
 #include "filigree/cli/output.h"
 #include "filigree/evaluate/accuracy.h"
 #include "filigree/evaluate/alignment_error.h"
+#include "filigree/inspect/inspection_json.h"
+#include "filigree/inspect/report.h"
 #include "filigree/text/demo_corpus.h"
 #include "filigree/text/demo_links.h"
 #include "filigree/train/trainer.h"
@@ -28,6 +31,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kSamples = 8;
+constexpr int kShownSentences = 100;  // in the report
 
 struct Arguments {
   fs::path folder = "filigree-demo";
@@ -117,6 +121,24 @@ std::string align(const Arguments& a, const text::DemoCorpus& corpus, int thread
                      100 * counts.precision(), 100 * counts.recall(), 100 * counts.error_rate());
 }
 
+/// Writes the report of the held-out pairs. Returns its path.
+fs::path write_report(const Arguments& a, int threads) {
+  const text::CorpusSource test =
+      text::demo_files(a.folder / "corpus", "test", a.corpus.target_language);
+  inspect::InspectOptions options;
+  options.models = {model_folder(a)};
+  options.input = {.source = test.source,
+                   .target = test.target,
+                   .alignments = a.folder / "corpus" / "test.links",
+                   .conllu = {}};
+  options.shown_sentences = kShownSentences;
+  options.threads = threads;
+  const inspect::Inspection inspection = inspect::inspect(options);
+  const fs::path report = a.folder / "report.html";
+  write_file(report, report_html(inspection, to_json(inspection)));
+  return report;
+}
+
 void run(const Arguments& a, int threads) {
   spdlog::info("making the corpus: numbers and dates in words, English to {}",
                a.corpus.target_language);
@@ -158,6 +180,8 @@ void run(const Arguments& a, int threads) {
                            references.size(), align(a, corpus, threads), options.model.string()));
   write_output(fmt::format("try it       echo \"{}\" | filigree translate --model {} --alignment\n",
                            sources.front(), options.model.string()));
+  write_output(
+      fmt::format("report       {}: open it in a browser\n", write_report(a, threads).string()));
   flush_output();
 }
 
@@ -166,11 +190,11 @@ void run(const Arguments& a, int threads) {
 void add_demo(Program& program) {
   const auto a = std::make_shared<Arguments>();
   Command& command = program.add_command(
-      "demo", "Make a corpus, train a small model on it, translate and show every head: minutes");
+      "demo", "Make a corpus, train a small model on it, translate, report every head: minutes");
   command.group("Demo");
   command
       .option("-o,--output", a->folder,
-              "Folder for the corpus and the model; a training in it goes on")
+              "Folder for the corpus, the model and the report; a training in it goes on")
       ->type_name("DIR");
   one_of(command.option("--target-language", a->corpus.target_language,
                         "Translate English numbers and dates to: de, ja or ro"),

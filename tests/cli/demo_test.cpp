@@ -19,9 +19,11 @@ TEST(Demo, GoesAllTheWay) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("Held-out sentences"), HasSubstr("α of every head"),
                                  HasSubstr("decoder      2"), HasSubstr("exact match"),
-                                 HasSubstr(folder / "demo/model-en-ja")));
-  for (const char* file : {"corpus/train.ja", "model-en-ja/config.json",
-                           "model-en-ja/model.safetensors", "model-en-ja/metrics.jsonl"}) {
+                                 HasSubstr(folder / "demo/model-en-ja"),
+                                 HasSubstr(folder / "demo/report.html")));
+  for (const char* file :
+       {"corpus/train.ja", "model-en-ja/config.json", "model-en-ja/model.safetensors",
+        "model-en-ja/metrics.jsonl", "report.html"}) {
     EXPECT_TRUE(std::filesystem::exists(folder.path() / "demo" / file)) << file;
   }
 }
