@@ -12,13 +12,16 @@
 #include <tuple>
 #include <vector>
 
+#include "filigree/entmax/attention_masks.h"
 #include "filigree/entmax/attention_weights.h"
-#include "filigree/entmax/dropout.h"
 #include "filigree/entmax/operators.h"
 
 namespace filigree {
 namespace {
 
+using entmax_operators::checked_lengths;
+using entmax_operators::keep_factors;
+using entmax_operators::keys_in_sight;
 using torch::autograd::AutogradContext;
 using torch::autograd::Variable;
 using torch::autograd::variable_list;
@@ -62,13 +65,8 @@ struct Kernel {
     }
     shape = {scores.size(0), heads, scores.size(2), scores.size(3), values, options.scale};
     if (options.key_lengths.defined()) {
-      lengths = options.key_lengths.to(at::kInt).contiguous();
+      lengths = checked_lengths(options.key_lengths, shape.keys, "attention_weights");
       shape.key_lengths = lengths.data_ptr<int32_t>();
-      for (int64_t b = 0; b < shape.batch; ++b) {
-        TORCH_CHECK(shape.key_lengths[b] >= 0 && shape.key_lengths[b] <= shape.keys,
-                    "attention_weights: key_lengths must be 0 to ", shape.keys, ", but sequence ",
-                    b, " has ", shape.key_lengths[b]);
-      }
     }
     shape.causal = options.causal;
     shape.dropout = options.dropout;
@@ -86,38 +84,6 @@ struct Kernel {
   at::Tensor alphas, lengths;
   entmax_kernels::AttentionScores shape;
 };
-
-// True where a query sees a key; undefined when all do.
-at::Tensor in_sight(const at::Tensor& scores, const Options& options) {
-  const int64_t queries = scores.size(2), keys = scores.size(3);
-  const at::Tensor key = at::arange(keys, scores.options().dtype(at::kLong));
-  at::Tensor seen;
-  if (options.key_lengths.defined()) {
-    const at::Tensor lengths = options.key_lengths.to(key.options()).view({-1, 1, 1, 1});
-    seen = key < lengths;
-  }
-  if (options.causal) {
-    const at::Tensor query = at::arange(queries, key.options()).unsqueeze(1) + (keys - queries);
-    seen = seen.defined() ? seen.logical_and(key <= query) : key <= query;
-  }
-  return seen;
-}
-
-// 1 / (1 − dropout) where the mask of dropout.h keeps an element, else 0.
-at::Tensor keep_factors(const at::Tensor& like, const Options& options) {
-  constexpr int64_t kLow = 0xffffffff;
-  const auto key = static_cast<uint64_t>(options.seed);
-  at::Tensor x = at::arange(like.numel(), like.options().dtype(at::kLong));
-  const auto shifted = [](const at::Tensor& v, int64_t bits) {
-    return v.bitwise_xor(at::__rshift__(v, bits));
-  };
-  x = (x + static_cast<int64_t>(key & kLow)).bitwise_and(kLow);
-  x = (shifted(x, 16) * int64_t{kDropoutMultiplier1}).bitwise_and(kLow);
-  x = shifted(x, 15) + static_cast<int64_t>(key >> 32);
-  x = (x.bitwise_and(kLow) * int64_t{kDropoutMultiplier2}).bitwise_and(kLow);
-  const at::Tensor kept = shifted(x, 16) < int64_t{dropout_threshold(options.dropout)};
-  return (kept.to(like.scalar_type()) / (1 - options.dropout)).view(like.sizes());
-}
 
 // alpha as [heads, 1, 1] or one number.
 at::Tensor per_head(const at::Tensor& alpha) {
@@ -146,13 +112,14 @@ class AttentionWeights : public torch::autograd::Function<AttentionWeights> {
       });
     } else {
       at::Tensor z = scores.to(type) * options.scale;
-      const at::Tensor seen = in_sight(scores, options);
+      const at::Tensor seen = keys_in_sight(scores, scores.size(2), scores.size(3),
+                                            options.key_lengths, options.causal);
       if (seen.defined()) {
         z = z.masked_fill(seen.logical_not(), -std::numeric_limits<double>::infinity());
       }
       p = std::get<0>(entmax_operators::call_forward(z, per_head(alpha), -1));
       if (in_place) p = scores.copy_(p);
-      used = options.dropout > 0 ? p * keep_factors(p, options) : p;
+      used = options.dropout > 0 ? p * keep_factors(p, options.dropout, options.seed) : p;
     }
     if (in_place) context->mark_dirty({scores});
     context->save_for_backward({p, alpha, options.key_lengths});
@@ -190,7 +157,7 @@ class AttentionWeights : public torch::autograd::Function<AttentionWeights> {
       });
       dalpha = per_block.sum(0);
     } else {
-      if (options.dropout > 0) dz = dz * keep_factors(dz, options);
+      if (options.dropout > 0) dz = dz * keep_factors(dz, options.dropout, options.seed);
       std::tie(dz, dalpha) =
           entmax_operators::call_backward(p, dz, per_head(alpha), -1, with_alpha);
       dz = dz * options.scale;

@@ -1,5 +1,6 @@
 #include "filigree/entmax/dropout.h"
 
+#include <algorithm>
 #include <cmath>
 
 #undef HWY_TARGET_INCLUDE
@@ -50,12 +51,38 @@ void DropoutAdd(const float* x, const float* residual, float* out, int64_t size,
   }
 }
 
+void DropoutFactors(const int32_t* index, int64_t size, double p, uint64_t key, uint64_t first,
+                    float* factors) {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const hn::RebindToUnsigned<decltype(d)> du;
+  const auto scale = hn::Set(d, static_cast<float>(1 / (1 - p)));
+  const auto threshold = hn::Set(du, dropout_threshold(p));
+  const auto base = hn::Set(du, static_cast<uint32_t>(first));
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto factors_of = [&](const int32_t* from, float* to) HWY_ATTR {
+    const auto at = hn::Add(hn::BitCast(du, hn::LoadU(di, from)), base);
+    const auto kept = hn::RebindMask(d, hn::Lt(Bits(du, at, key), threshold));
+    hn::StoreU(hn::IfThenElseZero(kept, scale), d, to);
+  };
+  int64_t i = 0;
+  for (; i + lanes <= size; i += lanes) factors_of(index + i, factors + i);
+  if (i < size) {
+    int32_t last[hn::MaxLanes(d)] = {};
+    float tail[hn::MaxLanes(d)];
+    std::copy(index + i, index + size, last);
+    factors_of(last, tail);
+    std::copy(tail, tail + (size - i), factors + i);
+  }
+}
+
 }  // namespace filigree::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace filigree {
 HWY_EXPORT(DropoutAdd);
+HWY_EXPORT(DropoutFactors);
 
 uint32_t dropout_threshold(double p) {
   return static_cast<uint32_t>(std::llround((1 - p) * 4294967295.0));
@@ -80,6 +107,20 @@ void dropout_add(const double* x, const double* residual, double* out, int64_t s
     const double kept =
         dropout_bits(key, first + static_cast<uint64_t>(i)) < threshold ? x[i] / (1 - p) : 0;
     out[i] = (residual ? residual[i] : 0) + kept;
+  }
+}
+
+void dropout_factors(const int32_t* index, int64_t size, double p, uint64_t key, uint64_t first,
+                     float* factors) {
+  HWY_DYNAMIC_DISPATCH(DropoutFactors)(index, size, p, key, first, factors);
+}
+
+void dropout_factors(const int32_t* index, int64_t size, double p, uint64_t key, uint64_t first,
+                     double* factors) {
+  const uint32_t threshold = dropout_threshold(p);
+  for (int64_t i = 0; i < size; ++i) {
+    const uint64_t at = first + static_cast<uint64_t>(index[i]);
+    factors[i] = dropout_bits(key, at) < threshold ? 1 / (1 - p) : 0;
   }
 }
 

@@ -22,4 +22,10 @@ void dropout_add(const float* x, const float* residual, float* out, int64_t size
 void dropout_add(const double* x, const double* residual, double* out, int64_t size, double p,
                  uint64_t key, uint64_t first = 0);
 
+/// factors[i] = 1 / (1 − p) where element first + index[i] of the stream is kept, else 0.
+void dropout_factors(const int32_t* index, int64_t size, double p, uint64_t key, uint64_t first,
+                     float* factors);
+void dropout_factors(const int32_t* index, int64_t size, double p, uint64_t key, uint64_t first,
+                     double* factors);
+
 }  // namespace filigree

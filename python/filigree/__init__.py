@@ -12,6 +12,11 @@ _library.load()  # before the modules below, which name the operators
 from ._version import __version__  # noqa: E402
 from .activations import Entmax15, Sparsemax, entmax15, sparsemax  # noqa: E402
 from .adaptive import AdaptiveAlpha  # noqa: E402
+from .attention import (  # noqa: E402
+    entmax_attention,
+    entmax_attention_with_rows,
+    entmax_attention_with_weights,
+)
 from .losses import (  # noqa: E402
     Entmax15Loss,
     EntmaxBisectLoss,
@@ -57,6 +62,9 @@ __all__ = [
     "entmax",
     "entmax15",
     "entmax15_loss",
+    "entmax_attention",
+    "entmax_attention_with_rows",
+    "entmax_attention_with_weights",
     "entmax_bisect",
     "entmax_bisect_loss",
     "entmax_loss",
