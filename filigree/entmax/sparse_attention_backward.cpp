@@ -97,7 +97,7 @@ class HeadBackward {
     const size_t pitch = static_cast<size_t>(pitch_), lanes = hn::Lanes(d_);
     const T* used = weights.value;
     if (head_.dropout > 0) {
-      used = DroppedRows(head_, rows, weights.value, pitch_, workspace_.dropped);
+      used = drop_rows(head_, rows, weights.value, pitch_, workspace_.dropped);
     }
     const Matrix<const T> cotangent{output_gradient_.row(rows.first), output_gradient_.stride};
     // dV += P'ᵀ dO, dP' = dO Vᵀ.
@@ -149,7 +149,7 @@ class HeadBackward {
     for (const Part& part : parts_) {
       const int32_t count = part.weights.begin[part.rows.count];
       std::copy_n(part.weights.value, count, used + part.offset);
-      if (factors) KeepFactors(head_, part.rows, part.weights, factors + part.offset);
+      if (factors) entry_factors(head_, part.rows, part.weights, factors + part.offset);
     }
     for (int32_t e = 0; factors && e < entries_; ++e) used[e] *= factors[e];
     ProductsOfKeys(d_, value_vectors_, keys, order, output_gradient_.row(First()),

@@ -182,7 +182,7 @@ class HeadForward {
 
   void DenseOutput(const BlockRows& rows, const WeightBlock<T>& weights) {
     const T* p = weights.value;
-    if (head_.dropout > 0) p = DroppedRows(head_, rows, p, pitch_, workspace_.dropped);
+    if (head_.dropout > 0) p = drop_rows(head_, rows, p, pitch_, workspace_.dropped);
     const Matrix<T> out = OutputRoom(rows);
     Multiply(d_, static_cast<size_t>(rows.count), value_vectors_, static_cast<size_t>(rows.longest),
              Entries<T>{p, static_cast<size_t>(pitch_), 1},
@@ -195,7 +195,7 @@ class HeadForward {
     const T* p = weights.value;
     if (head_.dropout > 0) {
       T* const dropped = workspace_.dropped.at_least(entries_ + 1);
-      KeepFactors(head_, rows, weights, dropped);
+      entry_factors(head_, rows, weights, dropped);
       for (int64_t e = 0; e < entries_; ++e) dropped[e] *= p[e];
       p = dropped;
     }
