@@ -38,7 +38,7 @@ BlockRows block_rows(const AttentionHead<T>& head, int64_t block) {
 /// The rows of a block as they multiply the values, after dropout.
 template <typename T>
 const T* drop_rows(const AttentionHead<T>& head, const BlockRows& rows, const T* p, int64_t pitch,
-                     Room<T>& room) {
+                   Room<T>& room) {
   T* const out = room.at_least(rows.count * pitch);
   for (int64_t r = 0; r < rows.count; ++r) {
     const auto first = static_cast<uint64_t>((rows.first + r) * head.dropout_row);
@@ -50,8 +50,8 @@ const T* drop_rows(const AttentionHead<T>& head, const BlockRows& rows, const T*
 
 /// For every entry of a compressed block 1 / (1 − dropout) where it is kept, else 0.
 template <typename T>
-void entry_factors(const AttentionHead<T>& head, const BlockRows& rows, const WeightBlock<T>& weights,
-                 T* factors) {
+void entry_factors(const AttentionHead<T>& head, const BlockRows& rows,
+                   const WeightBlock<T>& weights, T* factors) {
   for (int64_t r = 0; r < rows.count; ++r) {
     const auto first = static_cast<uint64_t>((rows.first + r) * head.dropout_row);
     const int32_t begin = weights.begin[r];
