@@ -140,8 +140,9 @@ class AttentionWeights : public torch::autograd::Function<AttentionWeights> {
     const at::Tensor &p = saved[0], &alpha = saved[1];
     const bool with_alpha = context->saved_data["with_alpha"].toBool();
     const Options options{
-        context->saved_data["scale"].toDouble(), saved[2], context->saved_data["causal"].toBool(),
-        context->saved_data["dropout"].toDouble(), context->saved_data["seed"].toInt()};
+        context->saved_data["scale"].toDouble(), saved[2],
+        context->saved_data["causal"].toBool(),  context->saved_data["dropout"].toDouble(),
+        context->saved_data["seed"].toInt(),     context->saved_data["kernels"].toBool()};
     at::Tensor dz = gradients[0].to(p.scalar_type()).clone(at::MemoryFormat::Contiguous);
     at::Tensor dalpha;
     if (options.kernels) {

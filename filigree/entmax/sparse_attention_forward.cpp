@@ -163,6 +163,7 @@ class HeadForward {
                       value + begin[r], key + begin[r]);
       begin[r + 1] = begin[r] + static_cast<int32_t>(count);
     }
+    entries_ = begin[rows.count];
     return {false, 0, begin, key, value};
   }
 

@@ -144,7 +144,7 @@ HWY_INLINE size_t PackNonzero(D d, const T* p, const int32_t* places, size_t n, 
   size_t count = 0;
   simd::ForEachVector(d, n, [&](size_t i, size_t lanes) HWY_ATTR {
     const auto v = simd::Load(d, p + i, lanes, T(0));
-    const auto mask = hn::Ne(v, hn::Zero(d));
+    const auto mask = hn::Not(hn::Eq(v, hn::Zero(d)));  // Ne is false for NaN on some targets
     if (hn::AllFalse(d, mask)) return;
     hn::StoreU(hn::Compress(v, mask), d, to + count);
     if (places) {
