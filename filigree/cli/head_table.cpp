@@ -13,7 +13,7 @@ std::string head_table(const model::ModelConfig& config, const HeadText& text, i
   for (const model::AttentionBlock block : model::kAttentionBlocks) {
     for (int64_t layer = 0; layer < config.layers(block); ++layer) {
       table += fmt::format("{:8} {:>5}", name_of(block), layer + 1);
-      for (int64_t head = 0; head < config.heads; ++head) {
+      for (int64_t head = 0; head < config.heads_of(block, layer); ++head) {
         table += fmt::format("{:>{}}", text(block, layer, head), width);
       }
       table += '\n';

@@ -27,7 +27,12 @@ std::string info_text(const model::Model& model, const translate::GenerationConf
   std::string text;
   text += fmt::format("layers       {} encoder, {} decoder, {}\n", c.encoder_layers,
                       c.decoder_layers, c.pre_norm ? "pre-norm" : "post-norm");
-  text += fmt::format("width        {}, feed-forward {}, {} heads\n", c.d_model, c.d_ff, c.heads);
+  const int64_t all_heads = (c.encoder_layers + 2 * c.decoder_layers) * c.heads;
+  text += fmt::format(
+      "width        {}, feed-forward {}, {} heads{}\n", c.d_model, c.d_ff, c.heads,
+      c.total_heads() == all_heads
+          ? ""
+          : fmt::format(" (of {} in all, {} are pruned)", all_heads, all_heads - c.total_heads()));
   for (const AttentionBlock block : model::kAttentionBlocks) {
     text += fmt::format("{:12} {}\n", std::string(name_of(block)) + " att.",
                         describe(c.attention(block)));
@@ -60,7 +65,7 @@ std::string info_json(const model::Model& model, const translate::GenerationConf
     Json& layers = json["alpha"][name_of(block)] = Json::array();
     for (int64_t layer = 0; layer < c.layers(block); ++layer) {
       Json heads = Json::array();
-      for (int64_t head = 0; head < c.heads; ++head) {
+      for (int64_t head = 0; head < c.heads_of(block, layer); ++head) {
         heads.push_back(alpha_of(model.transformer, block, layer, head));
       }
       layers.push_back(heads);

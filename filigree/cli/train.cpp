@@ -71,6 +71,11 @@ void set_model(const Arguments& a, const Command& command, TrainOptions& options
   config.d_model = a.d_model.value_or(config.d_model);
   config.d_ff = a.d_ff.value_or(config.d_ff);
   config.heads = a.heads.value_or(config.heads);
+  for (const auto block : model::kAttentionBlocks) {
+    // Layers that are new have all their heads.
+    auto& left = config.heads_left[static_cast<size_t>(block)];
+    if (!left.empty()) left.resize(static_cast<size_t>(config.layers(block)), config.heads);
+  }
   if (given("post-norm")) config.pre_norm = !a.post_norm;
   if (given("untied-embeddings")) config.tied_embeddings = !a.untied_embeddings;
   const auto set_attention = [&](model::AttentionTransform& block,

@@ -215,6 +215,16 @@ void require_same_widths(const ModelConfig& old, const std::string& old_name,
   require("d_model", old.d_model, config.d_model, "--d-model");
   require("d_ff", old.d_ff, config.d_ff, "--d-ff");
   require("the number of heads", old.heads, config.heads, "--heads");
+  for (const AttentionBlock block : kAttentionBlocks) {
+    for (int64_t i = 0; i < std::min(old.layers(block), config.layers(block)); ++i) {
+      if (old.heads_of(block, i) == config.heads_of(block, i)) continue;
+      throw Error(
+          "{}: {} layer {} has {} heads there, where some were pruned, and {} here; weights can be "
+          "taken by a model with the same \"{}_heads\" only",
+          old_name, name_of(block), i + 1, old.heads_of(block, i), config.heads_of(block, i),
+          name_of(block));
+    }
+  }
   if (old.pre_norm != config.pre_norm) {
     throw Error(
         "{}: layer norm comes {} the sub-layers there and {} them here; weights can be "

@@ -19,7 +19,8 @@ struct CarriedOver {
 };
 
 /// Throws Error naming the sizes, there and here, when a model of `config` cannot take weights from
-/// one of `old` (read from `old_name`): widths, heads and the place of the layer norm must agree.
+/// one of `old` (read from `old_name`): widths, heads (those of each layer that
+/// both have) and the place of the layer norm must agree.
 void require_same_widths(const ModelConfig& old, const std::string& old_name,
                          const ModelConfig& config);
 

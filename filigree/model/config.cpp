@@ -100,6 +100,21 @@ double output_alpha_from_json(const Json& json, const std::string& where) {
   return t.fixed_alpha();
 }
 
+// "encoder_heads": the heads of every layer, in models that were pruned.
+std::string heads_key(AttentionBlock block) { return std::string(name_of(block)) + "_heads"; }
+
+std::vector<int64_t> integers_from_json(const Json& json, const std::string& where) {
+  std::vector<int64_t> numbers;
+  for (const Json& number : json) {
+    if (!number.is_number_integer()) break;
+    numbers.push_back(number.get<int64_t>());
+  }
+  if (!json.is_array() || numbers.empty() || numbers.size() != json.size()) {
+    throw Error("{}: expected a list of whole numbers", where);
+  }
+  return numbers;
+}
+
 void check(bool good, const char* field, const char* rule, double value) {
   if (!good) throw UsageError("{} must be {}, got {}", field, rule, value);
 }
@@ -144,6 +159,19 @@ int64_t ModelConfig::layers(AttentionBlock block) const {
   return block == AttentionBlock::kEncoder ? encoder_layers : decoder_layers;
 }
 
+int64_t ModelConfig::heads_of(AttentionBlock block, int64_t layer) const {
+  const std::vector<int64_t>& left = heads_left[static_cast<size_t>(block)];
+  return left.empty() ? heads : left[static_cast<size_t>(layer)];
+}
+
+int64_t ModelConfig::total_heads() const {
+  int64_t total = 0;
+  for (const auto block : kAttentionBlocks) {
+    for (int64_t layer = 0; layer < layers(block); ++layer) total += heads_of(block, layer);
+  }
+  return total;
+}
+
 Transform parse_transform(const std::string& name, const std::string& option) {
   for (const auto& [transform, known] : kTransformNames) {
     if (known == name) return transform;
@@ -173,6 +201,17 @@ void validate(const ModelConfig& c) {
   check(c.heads >= 1, "heads", "at least 1", c.heads);
   check(c.d_model >= 2 && c.d_model % c.heads == 0 && c.d_model % 2 == 0, "d_model",
         "even and a multiple of heads", c.d_model);
+  for (const auto block : kAttentionBlocks) {
+    const std::vector<int64_t>& left = c.heads_left[static_cast<size_t>(block)];
+    if (left.empty()) continue;
+    const std::string key = heads_key(block);
+    check(static_cast<int64_t>(left.size()) == c.layers(block), key.c_str(),
+          "one number for each layer", static_cast<double>(left.size()));
+    for (const int64_t heads : left) {
+      check(heads >= 1 && heads <= c.heads, key.c_str(), "between 1 and heads",
+            static_cast<double>(heads));
+    }
+  }
   check(c.d_ff >= 1, "d_ff", "at least 1", c.d_ff);
   check(c.source_vocabulary >= 4, "source_vocabulary", "at least 4", c.source_vocabulary);
   check(c.target_vocabulary >= 4, "target_vocabulary", "at least 4", c.target_vocabulary);
@@ -196,25 +235,29 @@ void validate(const ModelConfig& c) {
 }
 
 std::string to_json(const ModelConfig& c) {
-  const Json json = {{"model_type", "filigree-transformer"},
-                     {"filigree_version", version()},
-                     {"encoder_layers", c.encoder_layers},
-                     {"decoder_layers", c.decoder_layers},
-                     {"d_model", c.d_model},
-                     {"d_ff", c.d_ff},
-                     {"heads", c.heads},
-                     {"encoder_attention", to_json(c.encoder_attention)},
-                     {"cross_attention", to_json(c.cross_attention)},
-                     {"decoder_attention", to_json(c.decoder_attention)},
-                     {"output", output_to_json(c.output_alpha)},
-                     {"pre_norm", c.pre_norm},
-                     {"tied_embeddings", c.tied_embeddings},
-                     {"shared_vocabulary", c.shared_vocabulary},
-                     {"source_vocabulary", c.source_vocabulary},
-                     {"target_vocabulary", c.target_vocabulary},
-                     {"source_eos_id", c.source_eos},
-                     {"target_bos_id", c.target_bos},
-                     {"target_eos_id", c.target_eos}};
+  Json json = {{"model_type", "filigree-transformer"},
+               {"filigree_version", version()},
+               {"encoder_layers", c.encoder_layers},
+               {"decoder_layers", c.decoder_layers},
+               {"d_model", c.d_model},
+               {"d_ff", c.d_ff},
+               {"heads", c.heads},
+               {"encoder_attention", to_json(c.encoder_attention)},
+               {"cross_attention", to_json(c.cross_attention)},
+               {"decoder_attention", to_json(c.decoder_attention)},
+               {"output", output_to_json(c.output_alpha)},
+               {"pre_norm", c.pre_norm},
+               {"tied_embeddings", c.tied_embeddings},
+               {"shared_vocabulary", c.shared_vocabulary},
+               {"source_vocabulary", c.source_vocabulary},
+               {"target_vocabulary", c.target_vocabulary},
+               {"source_eos_id", c.source_eos},
+               {"target_bos_id", c.target_bos},
+               {"target_eos_id", c.target_eos}};
+  for (const auto block : kAttentionBlocks) {
+    const std::vector<int64_t>& left = c.heads_left[static_cast<size_t>(block)];
+    if (!left.empty()) json[heads_key(block)] = left;
+  }
   return json.dump(2) + "\n";
 }
 
@@ -254,6 +297,12 @@ ModelConfig model_config_from_json(const std::string& text, const std::filesyste
   fields.get("source_eos_id", c.source_eos);
   fields.get("target_bos_id", c.target_bos);
   fields.get("target_eos_id", c.target_eos);
+  for (const auto block : kAttentionBlocks) {
+    const std::string key = heads_key(block);
+    if (!fields.has(key.c_str())) continue;
+    c.heads_left[static_cast<size_t>(block)] =
+        integers_from_json(fields.at(key.c_str()), file.string() + ": " + key);
+  }
   fields.finish();
   try {
     validate(c);

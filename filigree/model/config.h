@@ -37,6 +37,8 @@ struct ModelConfig {
   int64_t d_model = 128;
   int64_t d_ff = 256;
   int64_t heads = 4;
+  /// What pruning has left of them, by block and layer; of a block without a list all are there.
+  std::array<std::vector<int64_t>, 3> heads_left;
   AttentionTransform encoder_attention, cross_attention, decoder_attention;
   /// α of the distribution over the next piece: 1 is softmax, more is α-entmax, which makes most
   /// pieces impossible. The loss in training is the one that belongs to it.
@@ -55,6 +57,10 @@ struct ModelConfig {
   const AttentionTransform& attention(AttentionBlock block) const;
   AttentionTransform& attention(AttentionBlock block);
   int64_t layers(AttentionBlock block) const;
+  /// Heads of a block's layer, at least 1 and at most `heads`.
+  int64_t heads_of(AttentionBlock block, int64_t layer) const;
+  /// Of all blocks and layers.
+  int64_t total_heads() const;
 };
 
 /// "softmax", "sparsemax", "entmax15", "entmax" or "adaptive"; `option` is named in the UsageError

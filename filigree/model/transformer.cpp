@@ -44,18 +44,22 @@ at::Tensor take_alpha(Take& take, const std::string& name, const AttentionTransf
 
 template <typename Take>
 SelfAttention take_self_attention(Take& take, const std::string& name, const ModelConfig& c,
-                                  const AttentionTransform& transform) {
-  return {take_linear(take, name + ".qkv", 3 * c.d_model, c.d_model),
-          take_linear(take, name + ".output", c.d_model, c.d_model),
-          take_alpha(take, name, transform, c.heads), take_norm(take, name + ".norm", c.d_model)};
+                                  AttentionBlock block, int64_t layer) {
+  const int64_t heads = c.heads_of(block, layer), width = heads * c.head_size();
+  return {take_linear(take, name + ".qkv", 3 * width, c.d_model),
+          take_linear(take, name + ".output", c.d_model, width),
+          take_alpha(take, name, c.attention(block), heads),
+          take_norm(take, name + ".norm", c.d_model)};
 }
 
 template <typename Take>
-CrossAttention take_cross_attention(Take& take, const std::string& name, const ModelConfig& c) {
-  return {take_linear(take, name + ".query", c.d_model, c.d_model),
-          take_linear(take, name + ".key_value", 2 * c.d_model, c.d_model),
-          take_linear(take, name + ".output", c.d_model, c.d_model),
-          take_alpha(take, name, c.cross_attention, c.heads),
+CrossAttention take_cross_attention(Take& take, const std::string& name, const ModelConfig& c,
+                                    int64_t layer) {
+  const int64_t heads = c.heads_of(AttentionBlock::kCross, layer), width = heads * c.head_size();
+  return {take_linear(take, name + ".query", width, c.d_model),
+          take_linear(take, name + ".key_value", 2 * width, c.d_model),
+          take_linear(take, name + ".output", c.d_model, width),
+          take_alpha(take, name, c.cross_attention, heads),
           take_norm(take, name + ".norm", c.d_model)};
 }
 
@@ -108,7 +112,7 @@ int64_t pairs_of(const Sequences& queries, const Sequences& keys, bool causal) {
 AttentionOptions attention_options(const ModelConfig& c, const ForwardOptions& options,
                                    AttentionBlock block, int64_t layer, uint64_t site) {
   AttentionOptions attention;
-  attention.heads = c.heads;
+  attention.heads = c.heads_of(block, layer);
   attention.causal = block == AttentionBlock::kDecoder;
   attention.dropout = options.attention_dropout;
   attention.dropout_key = combine(options.dropout_key, site);
@@ -228,14 +232,16 @@ void Transformer::build(Take take) {
   decoder_.clear();
   for (int64_t i = 0; i < c.encoder_layers; ++i) {
     const std::string name = fmt::format("encoder.layers.{}", i);
-    encoder_.push_back({take_self_attention(take, name + ".self_attention", c, c.encoder_attention),
-                        take_feed_forward(take, name + ".feed_forward", c)});
+    encoder_.push_back(
+        {take_self_attention(take, name + ".self_attention", c, AttentionBlock::kEncoder, i),
+         take_feed_forward(take, name + ".feed_forward", c)});
   }
   for (int64_t i = 0; i < c.decoder_layers; ++i) {
     const std::string name = fmt::format("decoder.layers.{}", i);
-    decoder_.push_back({take_self_attention(take, name + ".self_attention", c, c.decoder_attention),
-                        take_cross_attention(take, name + ".cross_attention", c),
-                        take_feed_forward(take, name + ".feed_forward", c)});
+    decoder_.push_back(
+        {take_self_attention(take, name + ".self_attention", c, AttentionBlock::kDecoder, i),
+         take_cross_attention(take, name + ".cross_attention", c, i),
+         take_feed_forward(take, name + ".feed_forward", c)});
   }
   // Post-norm layers end in a norm of their own already.
   if (c.pre_norm) {
@@ -284,7 +290,7 @@ void Transformer::initialise(uint64_t seed) {
 at::Tensor Transformer::alpha(AttentionBlock block, int64_t layer) const {
   const AttentionTransform& transform = config_.attention(block);
   if (!transform.learned()) {
-    return torch::full({config_.heads}, transform.fixed_alpha(),
+    return torch::full({config_.heads_of(block, layer)}, transform.fixed_alpha(),
                        parameters_.values().scalar_type());
   }
   const auto i = static_cast<size_t>(layer);

@@ -19,17 +19,18 @@
 
 namespace filigree::model {
 
+/// W is the width of the layer's heads together: D, or less where heads were pruned.
 struct SelfAttention {
-  Linear qkv;              ///< [3D, D]: queries, keys, values
-  Linear output;           ///< [D, D]
+  Linear qkv;              ///< [3W, D]: queries, keys, values
+  Linear output;           ///< [D, W]
   at::Tensor alpha_logit;  ///< [H], only where α is learned
   LayerNorm norm;
 };
 
 struct CrossAttention {
-  Linear query;            ///< [D, D]
-  Linear key_value;        ///< [2D, D]: keys, values
-  Linear output;           ///< [D, D]
+  Linear query;            ///< [W, D]
+  Linear key_value;        ///< [2W, D]: keys, values
+  Linear output;           ///< [D, W]
   at::Tensor alpha_logit;  ///< [H], only where α is learned
   LayerNorm norm;
 };

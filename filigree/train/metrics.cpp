@@ -25,7 +25,7 @@ Json by_layer_and_head(const model::ModelConfig& config, model::AttentionBlock b
   Json layers = Json::array();
   for (int64_t layer = 0; layer < config.layers(block); ++layer) {
     Json heads = Json::array();
-    for (int64_t head = 0; head < config.heads; ++head)
+    for (int64_t head = 0; head < config.heads_of(block, layer); ++head)
       heads.push_back(rounded(value(layer, head)));
     layers.push_back(std::move(heads));
   }

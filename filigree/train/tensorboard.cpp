@@ -59,7 +59,7 @@ void TensorBoard::write(const ValidationReport& r, const model::Transformer& mod
   for (const auto block : model::kAttentionBlocks) {
     for (int64_t layer = 0; layer < config.layers(block); ++layer) {
       const at::Tensor alpha = model.alpha(block, layer).detach();
-      for (int64_t head = 0; head < config.heads; ++head) {
+      for (int64_t head = 0; head < config.heads_of(block, layer); ++head) {
         const std::string place =
             fmt::format("{}/layer_{}/head_{}", model::name_of(block), layer, head);
         scalars.push_back({"alpha/" + place, alpha[head].item<double>()});

@@ -21,18 +21,25 @@ AlignmentRule alignment_rule(const model::ModelConfig& model, const GenerationCo
   const model::AttentionTransform& transform = model.cross_attention;
   rule.argmax = !transform.learned() && transform.fixed_alpha() == 1;
   const auto layers = static_cast<int>(model.decoder_layers), heads = static_cast<int>(model.heads);
+  const auto heads_of = [&](int layer) {
+    return static_cast<int>(model.heads_of(model::AttentionBlock::kCross, layer));
+  };
   for (const auto& [layer, head] : config.alignment_heads) {
-    if (layer < 0 || layer >= layers || head < 0 || head >= heads) {
+    if (layer < 0 || layer >= layers || head < 0 || head >= heads_of(layer)) {
       throw Error(
           "generation_config.json: alignment_heads: [{}, {}] is outside the model, which has "
-          "{} layers of {} heads",
-          layer, head, layers, heads);
+          "{} layers of {} heads{}",
+          layer, head, layers, heads,
+          model.heads_left[static_cast<size_t>(model::AttentionBlock::kCross)].empty()
+              ? ""
+              : ", some of them pruned");
     }
     rule.heads.push_back(layer * heads + head);
   }
   if (rule.heads.empty()) {
-    rule.heads.resize(heads);
-    std::iota(rule.heads.begin(), rule.heads.end(), std::max(layers - 2, 0) * heads);
+    const int layer = std::max(layers - 2, 0);
+    rule.heads.resize(heads_of(layer));
+    std::iota(rule.heads.begin(), rule.heads.end(), layer * heads);
   }
   std::sort(rule.heads.begin(), rule.heads.end());
   return rule;

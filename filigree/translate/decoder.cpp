@@ -88,52 +88,53 @@ void Decoder::embed(std::span<const SearchRow> rows, float* x) {
 }
 
 void Decoder::attend_to_history(int64_t layer, float* x) {
-  const int64_t width = model_.config().d_model;
   const PackedSelfAttention& weights = model_.decoder()[static_cast<size_t>(layer)].self_attention;
+  const int64_t d_model = model_.config().d_model, heads = weights.heads(),
+                width = heads * model_.config().head_size(), place = layer * 2 * d_model;
   residual(model_, weights.norm, x, count_, workspace_, [&](const float* input) {
     float* const qkv = workspace_.products.ensure(count_ * 3 * width);
     float* const context = workspace_.context.ensure(count_ * width);
-    multiply({weights.query_key_value, input, width, count_, qkv, 3 * width});
+    multiply({weights.query_key_value, input, d_model, count_, qkv, 3 * width});
     for (int64_t r = 0; r < count_; ++r) {
       const Row& row = rows_[static_cast<size_t>(r)];
-      std::copy_n(qkv + r * 3 * width + width, 2 * width, row.cells.back() + layer * 2 * width);
+      std::copy_n(qkv + r * 3 * width + width, 2 * width, row.cells.back() + place);
       keys_[static_cast<size_t>(r)] = row.cells.data();
       lengths_[static_cast<size_t>(r)] = static_cast<int32_t>(row.cells.size());
     }
-    attend(
-        {count_, model_.config().heads, model_.config().head_size(), qkv, 3 * width, keys_.data(),
-         layer * 2 * width, layer * 2 * width + width, lengths_.data(), weights.alpha.data()},
-        workspace_.weights, context);
-    multiply({weights.output, context, width, count_, x, width, Then::kAdd});
+    attend({count_, heads, model_.config().head_size(), qkv, 3 * width, keys_.data(), place,
+            place + width, lengths_.data(), weights.alpha.data()},
+           workspace_.weights, context);
+    multiply({weights.output, context, width, count_, x, d_model, Then::kAdd});
   });
 }
 
 void Decoder::attend_to_source(int64_t layer, float* x) {
-  const int64_t width = model_.config().d_model;
   const PackedCrossAttention& weights =
       model_.decoder()[static_cast<size_t>(layer)].cross_attention;
+  const int64_t d_model = model_.config().d_model, heads = weights.heads(),
+                width = heads * model_.config().head_size(), place = layer * 2 * d_model;
   residual(model_, weights.norm, x, count_, workspace_, [&](const float* input) {
     float* const query = workspace_.products.ensure(count_ * width);
     float* const context = workspace_.context.ensure(count_ * width);
-    multiply({weights.query, input, width, count_, query, width});
+    multiply({weights.query, input, d_model, count_, query, width});
     for (int64_t r = 0; r < count_; ++r) {
       const Sentence& sentence = *rows_[static_cast<size_t>(r)].sentence;
       keys_[static_cast<size_t>(r)] = sentence.keys.data();
       lengths_[static_cast<size_t>(r)] = static_cast<int32_t>(sentence.keys.size());
     }
     const RowAttention attention = {count_,
-                                    model_.config().heads,
+                                    heads,
                                     model_.config().head_size(),
                                     query,
                                     width,
                                     keys_.data(),
-                                    layer * 2 * width,
-                                    layer * 2 * width + width,
+                                    place,
+                                    place + width,
                                     lengths_.data(),
                                     weights.alpha.data()};
     attend(attention, workspace_.weights, context);
     if (options_.attention) keep_attention(layer, attention.pitch());
-    multiply({weights.output, context, width, count_, x, width, Then::kAdd});
+    multiply({weights.output, context, width, count_, x, d_model, Then::kAdd});
   });
 }
 
@@ -150,6 +151,7 @@ void Decoder::prepare_attention(StepScores& scores) {
   if (attention_.size() < static_cast<size_t>(size)) attention_.resize(static_cast<size_t>(size));
   scores.layers = static_cast<int>(model_.config().decoder_layers);
   scores.heads = static_cast<int>(model_.config().heads);
+  scores.last_layer_heads = static_cast<int>(model_.decoder().back().cross_attention.heads());
   scores.attention.clear();
   for (size_t r = 0; r < static_cast<size_t>(count_); ++r) {
     scores.attention.emplace_back(attention_.data() + attention_begin_[r],
@@ -158,14 +160,16 @@ void Decoder::prepare_attention(StepScores& scores) {
 }
 
 void Decoder::keep_attention(int64_t layer, int64_t pitch) {
-  const int64_t heads = model_.config().heads;
+  const int64_t planes = model_.config().heads;
+  const int64_t heads = model_.decoder()[static_cast<size_t>(layer)].cross_attention.heads();
   for (int64_t r = 0; r < count_; ++r) {
     const int64_t length = lengths_[static_cast<size_t>(r)];
     float* const to =
-        attention_.data() + attention_begin_[static_cast<size_t>(r)] + layer * heads * length;
+        attention_.data() + attention_begin_[static_cast<size_t>(r)] + layer * planes * length;
     for (int64_t h = 0; h < heads; ++h) {
       std::copy_n(workspace_.weights.data() + (h * count_ + r) * pitch, length, to + h * length);
     }
+    std::fill_n(to + heads * length, (planes - heads) * length, 0.0f);
   }
 }
 

@@ -25,19 +25,20 @@ void Encoder::embed(const std::vector<std::span<const int>>& sources, float* x) 
 }
 
 void Encoder::attend_to_itself(const PackedSelfAttention& layer, float* x) {
-  const int64_t width = model_.config().d_model;
+  const int64_t d_model = model_.config().d_model, heads = layer.heads(),
+                width = heads * model_.config().head_size();
   residual(model_, layer.norm, x, tokens_, workspace_, [&](const float* input) {
     float* const qkv = workspace_.products.ensure(tokens_ * 3 * width);
     float* const context = workspace_.context.ensure(tokens_ * width);
-    multiply({layer.query_key_value, input, width, tokens_, qkv, 3 * width});
+    multiply({layer.query_key_value, input, d_model, tokens_, qkv, 3 * width});
     for (int64_t i = 0; i < tokens_; ++i) {
       keys_[static_cast<size_t>(i)] = qkv + i * 3 * width;
       keys_of_rows_[static_cast<size_t>(i)] = keys_.data() + begins_[static_cast<size_t>(i)];
     }
-    attend({tokens_, model_.config().heads, model_.config().head_size(), qkv, 3 * width,
-            keys_of_rows_.data(), width, 2 * width, lengths_.data(), layer.alpha.data()},
+    attend({tokens_, heads, model_.config().head_size(), qkv, 3 * width, keys_of_rows_.data(),
+            width, 2 * width, lengths_.data(), layer.alpha.data()},
            workspace_.weights, context);
-    multiply({layer.output, context, width, tokens_, x, width, Then::kAdd});
+    multiply({layer.output, context, width, tokens_, x, d_model, Then::kAdd});
   });
 }
 

@@ -49,7 +49,7 @@ void Ensemble::average_attention(StepScores& scores) {
     for (float& weight : attention_[row]) weight /= static_cast<float>(members_.size());
     scores.attention.emplace_back(attention_[row]);
   }
-  scores.layers = scores.heads = 1;
+  scores.layers = scores.heads = scores.last_layer_heads = 1;
 }
 
 void Ensemble::add(int sentence, std::span<const int> source) {

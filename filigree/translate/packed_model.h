@@ -23,12 +23,14 @@ struct PackedSelfAttention {
   PackedMatrix query_key_value, output;
   std::vector<double> alpha;  ///< [heads]
   PackedNorm norm;
+  int64_t heads() const { return static_cast<int64_t>(alpha.size()); }
 };
 
 struct PackedCrossAttention {
   PackedMatrix query, key_value, output;
   std::vector<double> alpha;
   PackedNorm norm;
+  int64_t heads() const { return static_cast<int64_t>(alpha.size()); }
 };
 
 struct PackedFeedForward {

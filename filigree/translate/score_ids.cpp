@@ -68,13 +68,13 @@ std::vector<float> gold_log_probabilities(const model::Transformer& model, const
 }
 
 /// Adds the cross-attention of a layer to the rows of a sentence; weights [H, T, S].
-void add_weights(const model::AttentionRecord& record, std::span<const int> heads,
-                 std::vector<AttentionRow>& rows) {
+void add_weights(const model::AttentionRecord& record, int64_t heads_a_layer,
+                 std::span<const int> heads, std::vector<AttentionRow>& rows) {
   const int64_t count = record.weights.size(0), targets = record.weights.size(1),
                 sources = record.weights.size(2);
   const float* const weights = record.weights.data_ptr<float>();
   for (const int head : heads) {
-    const int64_t of_layer = head - record.layer * count;
+    const int64_t of_layer = head - record.layer * heads_a_layer;
     if (of_layer < 0 || of_layer >= count) continue;
     for (int64_t target = 0; target < targets; ++target) {
       const float* const row = weights + (of_layer * targets + target) * sources;
@@ -100,7 +100,7 @@ std::vector<ForcedTranslation> score_batch(const model::Transformer& model,
   if (!heads.empty()) {
     options.recorder = [&](const model::AttentionRecord& record) {
       if (record.block != model::AttentionBlock::kCross) return;
-      add_weights(record, heads, rows[record.sentence]);
+      add_weights(record, config.heads, heads, rows[record.sentence]);
     };
   }
   const at::Tensor hidden = model.decode(input, model.encode(source), source, options);

@@ -27,9 +27,10 @@ void StepScores::find_block_maxima(int row) {
 void StepScores::add_mean_attention(int row, std::span<float> sums) const {
   const std::span<const float> weights = attention.at(row);
   const size_t pieces = weights.size() / (static_cast<size_t>(layers) * heads);
-  for (int head = 0; head < heads; ++head) {
+  for (int head = 0; head < last_layer_heads; ++head) {
     const auto of_head = weights.subspan(((layers - 1) * heads + head) * pieces, sums.size());
-    for (size_t i = 0; i < sums.size(); ++i) sums[i] += of_head[i] / static_cast<float>(heads);
+    for (size_t i = 0; i < sums.size(); ++i)
+      sums[i] += of_head[i] / static_cast<float>(last_layer_heads);
   }
 }
 

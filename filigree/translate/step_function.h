@@ -56,7 +56,8 @@ class StepScores {
   /// The cross-attention weights of the step, for each row [layers, heads, source pieces with
   /// </s>]; no rows where the step function was not made to give them. Valid until the next step.
   std::vector<std::span<const float>> attention;
-  int layers = 0, heads = 0;  ///< in `attention`
+  int layers = 0, heads = 0;  ///< in `attention`; heads that were pruned have zeros there
+  int last_layer_heads = 0;   ///< the heads of the last layer that were not
   /// Adds the row's weights, the mean over the heads of the last layer, to as many source pieces as
   /// there are sums.
   void add_mean_attention(int row, std::span<float> sums) const;

@@ -66,6 +66,35 @@ TEST(ModelConfig, TheOutputIsSoftmaxUnlessItSaysOtherwise) {
               HasSubstr("alpha must be between 1 and 1000"));
 }
 
+TEST(ModelConfig, HeadsThatPruningHasLeftAreThereWhereSomeAreGone) {
+  ModelConfig config = some_config();
+  const std::string whole = to_json(config);
+  EXPECT_THAT(whole, Not(HasSubstr("_heads\"")));
+  EXPECT_EQ(config.total_heads(),
+            (config.encoder_layers + 2 * config.decoder_layers) * config.heads);
+  auto& left = config.heads_left[static_cast<size_t>(AttentionBlock::kCross)];
+  left.assign(static_cast<size_t>(config.decoder_layers), config.heads);
+  left[1] = 1;
+  const std::string text = to_json(config);
+  const ModelConfig read = model_config_from_json(text, "config.json");
+  EXPECT_EQ(read.heads_left, config.heads_left);
+  EXPECT_EQ(read.heads_of(AttentionBlock::kCross, 1), 1);
+  EXPECT_EQ(read.heads_of(AttentionBlock::kEncoder, 1), config.heads);
+  EXPECT_EQ(to_json(read), text);
+
+  left[1] = config.heads + 1;
+  EXPECT_THAT(failure_of(to_json(config)), HasSubstr("cross_heads must be between 1 and heads"));
+  left[1] = 0;
+  EXPECT_THAT(failure_of(to_json(config)), HasSubstr("cross_heads must be between 1 and heads"));
+  left = {1};
+  EXPECT_THAT(failure_of(to_json(config)), HasSubstr("cross_heads must be one number for each"));
+  const std::string wrong = whole.substr(0, whole.rfind('}'));
+  for (const char* value : {"3", "[]", "[1.5]", "[\"2\"]"}) {
+    EXPECT_THAT(failure_of(wrong + ", \"decoder_heads\": " + value + "}"),
+                HasSubstr("config.json: decoder_heads: expected a list of whole numbers"));
+  }
+}
+
 TEST(ModelConfig, PresetsAreThoseOfTheManual) {
   ModelConfig config;
   apply_preset(config, "tiny");

@@ -48,7 +48,10 @@ at::Tensor full_log_probabilities(const model::Transformer& model, const Ids& so
 class EveryModel : public testing::TestWithParam<std::tuple<const char*, bool, double>> {
  protected:
   model::Transformer model() const {
-    auto config = small_config(kVocabulary, std::get<0>(GetParam()));
+    const std::string name = std::get<0>(GetParam());
+    const bool pruned = name == "pruned";
+    auto config = small_config(kVocabulary, pruned ? "adaptive" : name);
+    if (pruned) config.heads_left = {{{2, 3}, {1, 2}, {3, 1}}};
     config.pre_norm = std::get<1>(GetParam());
     config.output_alpha = std::get<2>(GetParam());
     config.source_eos = 5;  // special tokens may lie anywhere
@@ -132,7 +135,7 @@ TEST_P(EveryModel, HypothesisHoldsItsTeacherForcedLogProbability) {
 
 INSTANTIATE_TEST_SUITE_P(Decoder, EveryModel,
                          testing::Combine(testing::Values("softmax", "entmax15", "sparsemax",
-                                                          "adaptive"),
+                                                          "adaptive", "pruned"),
                                           testing::Bool(), testing::Values(1.0, 2.0)),
                          [](const auto& info) {
                            return std::string(std::get<0>(info.param)) +

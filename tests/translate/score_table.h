@@ -117,7 +117,7 @@ class ScoreTable : public StepFunction {
       attention_.push_back(
           attention_of(sentences_[sentence], prefixes_[r], source_lengths_[sentence]));
     }
-    scores.layers = scores.heads = 2;
+    scores.layers = scores.heads = scores.last_layer_heads = 2;
     scores.attention.assign(attention_.begin(), attention_.end());
   }
 
