@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "filigree/inspect/comparison.h"
@@ -10,14 +11,6 @@
 
 namespace filigree::inspect {
 namespace {
-
-int64_t heads_of(const ModelInspection& model) {
-  int64_t heads = 0;
-  for (const AttentionBlock block : model::kAttentionBlocks) {
-    heads += model.config.layers(block) * model.config.heads;
-  }
-  return heads;
-}
 
 bool learns_alpha(const ModelInspection& model) {
   return std::any_of(model::kAttentionBlocks.begin(), model::kAttentionBlocks.end(),
@@ -170,7 +163,8 @@ Finding roles(const ModelInspection& model) {
   for (const auto& [name, count] : counts) {
     list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", name, count);
   }
-  return {fmt::format("{} of {} heads reach the threshold of a role", with_role, heads_of(model)),
+  return {fmt::format("{} of {} heads reach the threshold of a role", with_role,
+                      model.config.total_heads()),
           list.empty() ? "A threshold is a choice: see the measures of each head."
                        : "Clearest role of each: " + list + "."};
 }
@@ -202,13 +196,20 @@ Finding most_alike(const ModelInspection& model) {
                                        best.layer + 1, best.value)};
 }
 
+// "+0.066", "−0.183", and without a sign what is rounded to nothing.
+std::string signed_number(double value) {
+  const std::string digits = fmt::format("{:.3f}", std::abs(value));
+  if (digits == "0.000") return digits;
+  return (value < 0 ? "−" : "+") + digits;
+}
+
 // "encoder +0.066 [+0.065, +0.068], cross …": more − less.
 std::string differences(const ModelInspection& less, const ModelInspection& more, Headline what) {
   std::string text;
   for (const AttentionBlock block : model::kAttentionBlocks) {
     const auto [value, low, high] = difference_of(less, more, block, what);
-    text += fmt::format("{}{} {:+.3f} [{:+.3f}, {:+.3f}]", text.empty() ? "" : ", ", name_of(block),
-                        value, low, high);
+    text += fmt::format("{}{} {} [{}, {}]", text.empty() ? "" : ", ", name_of(block),
+                        signed_number(value), signed_number(low), signed_number(high));
   }
   return text;
 }

@@ -102,6 +102,10 @@ class Browser:
         self.send("Emulation.setDeviceMetricsOverride", width=width, height=height,
                   deviceScaleFactor=1, mobile=mobile)
 
+    def set_print(self, on):
+        """Lays the page out as on paper."""
+        self.send("Emulation.setEmulatedMedia", media="print" if on else "")
+
     def set_dark(self, dark):
         self.send("Emulation.setEmulatedMedia", features=[
             {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])

@@ -96,5 +96,44 @@ TEST_F(Conllu, AHeadFollowsARelationWhenItsLargestWeightDoes) {
   EXPECT_EQ(counts.at("case").to_head, 0);
 }
 
+TEST_F(Conllu, SyntaxOfRandomAttentionEqualsItsDefinition) {
+  const Tokens source = source_of("_Der _Hu nd _geht _zum _Haus .");
+  const Parse parse = this->parse();
+  const std::vector<int32_t> token_of = *match_pieces(source, parse);
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    const Dense w = random_attention(AttentionBlock::kEncoder, 8, 8, seed);
+    // From a token to a token: the mean over the pieces that look of the sum over those looked at.
+    const auto weight = [&](int32_t from, int32_t to) {
+      double sum = 0, pieces = 0;
+      for (size_t q = 0; q < 8; ++q) {
+        if (token_of[q] != from) continue;
+        ++pieces;
+        for (size_t k = 0; k < 8; ++k) sum += token_of[k] == to ? w[q][k] : 0;
+      }
+      return sum / pieces;
+    };
+    const auto looks_most = [&](int32_t from, int32_t to) {
+      for (int32_t other = 0; other < 6; ++other) {
+        if (weight(from, other) > weight(from, to)) return false;
+      }
+      return true;
+    };
+    SyntaxCounts expected;
+    for (const Relation& r : parse.relations) {
+      RelationCounts& count = expected[r.label];
+      ++count.total;
+      count.to_head += looks_most(r.dependent, r.head);
+      count.to_dependent += looks_most(r.head, r.dependent);
+    }
+    const SyntaxCounts counts = measure_syntax(sparse(w), parse, token_of);
+    ASSERT_EQ(counts.size(), expected.size());
+    for (const auto& [label, count] : expected) {
+      EXPECT_EQ(counts.at(label).total, count.total) << label;
+      EXPECT_EQ(counts.at(label).to_head, count.to_head) << label << " " << seed;
+      EXPECT_EQ(counts.at(label).to_dependent, count.to_dependent) << label << " " << seed;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace filigree::inspect

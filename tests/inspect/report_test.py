@@ -190,6 +190,49 @@ class Report(unittest.TestCase):
         self.assertEqual(saved[:2], [True, False])
         self.assertGreater(saved[2], 3)
 
+    def test_a_figure_saved_as_png_is_a_picture_of_twice_its_size(self):
+        size = self.page.evaluate("""
+            new Promise((done, fail) => {
+              const save = download;
+              download = (name, url) => {
+                download = save;
+                const image = new Image();
+                image.onload = () => done([name, image.width, image.height]);
+                image.onerror = () => fail(name);
+                image.src = url;
+              };
+              savePng(document.querySelector('#figure-density svg'), 'density');
+            })""")
+        width, height = self.page.evaluate(
+            "(({width, height}) => [width, height])"
+            "(document.querySelector('#figure-density svg').getBoundingClientRect())")
+        self.assertEqual(size, ["density.png", 2 * width, 2 * height])
+
+    def test_fits_on_paper_without_its_controls(self):
+        self.page.set_print(True)
+        self.page.resize(700, 1000)
+        self.page.settle()
+        wide = self.page.evaluate("document.documentElement.scrollWidth")
+        shown = self.page.evaluate(
+            "[...document.querySelectorAll('.bar, .controls, .save')].filter((e) => e.offsetParent).length")
+        self.page.set_print(False)
+        self.page.resize(1200, 900)
+        self.page.settle()
+        self.assertLessEqual(wide, 700)
+        self.assertEqual(shown, 0)
+
+    def test_filters_heads_by_their_role(self):
+        model = self.numbers["models"][0]
+        roles = [[role["name"] for role in head["roles"]] for block in ("encoder", "cross", "decoder")
+                 for layer in model["blocks"][block]["layers"] for head in layer["heads"]]
+        for name, count in [("-", roles.count([])), *((r, sum(r in head for head in roles))
+                                                     for r in {head[0] for head in roles if head})]:
+            self.page.choose("#gallery-role", name)
+            self.page.settle()
+            self.assertEqual(len(self.texts("#gallery .card")), count, name)
+        self.page.choose("#gallery-role", "")
+        self.page.settle()
+
     def test_nothing_is_wider_than_a_phone(self):
         self.page.resize(390, 800, mobile=True)
         self.page.settle()

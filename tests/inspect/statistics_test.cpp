@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 
+#include "filigree/base/random.h"
 #include "tests/inspect/random_attention.h"
 
 namespace filigree::inspect {
@@ -292,6 +293,72 @@ TEST(Statistics, OfATextAreThoseOfItsSentencesAdded) {
   Statistics empty;
   empty += first;
   EXPECT_EQ(density(empty).sum, density(first).sum);
+}
+
+TEST(Statistics, CoverageOfHeadsLayersAndTheModelEqualsItsDefinition) {
+  const SentenceTokens tokens{
+      source_of("_a _zeb ra _so _rare _is _here ."), target_of("_ein _Zeb ra"), {}, {}};
+  const int queries = tokens.target.size(), keys = tokens.source.size();
+  Random random(3);
+  // Every query looks at one piece, so that many words are not looked at.
+  std::vector<std::vector<Dense>> layers(2, std::vector<Dense>(2));
+  SentenceAttention attention = two_layers(tokens, 1);
+  for (size_t l = 0; l < 2; ++l) {
+    for (size_t h = 0; h < 2; ++h) {
+      layers[l][h].assign(static_cast<size_t>(queries),
+                          std::vector<float>(static_cast<size_t>(keys)));
+      for (auto& row : layers[l][h]) row[random.below(static_cast<uint64_t>(keys))] = 1;
+      attention.of(kCross)[l][h] = sparse(layers[l][h]);
+    }
+  }
+  const auto covered = [&](std::vector<std::pair<size_t, size_t>> heads) {
+    double words = 0;
+    for (int word = 0; word < tokens.source.word_count(); ++word) {
+      bool seen = false;
+      for (const auto& [l, h] : heads) {
+        for (const auto& row : layers[l][h]) {
+          for (size_t k = 0; k < row.size(); ++k) {
+            seen |= row[k] > 0 && tokens.source.word[k] == word;
+          }
+        }
+      }
+      words += seen;
+    }
+    return words / tokens.source.word_count();
+  };
+  const Statistics s = measure_sentence(attention, tokens);
+  for (size_t l = 0; l < 2; ++l) {
+    const LayerStatistics& layer = s.of(kCross).layers[l];
+    for (size_t h = 0; h < 2; ++h) {
+      EXPECT_DOUBLE_EQ(value(layer.heads[h], Measure::kCoverage), covered({{l, h}}));
+    }
+    EXPECT_DOUBLE_EQ(*layer.coverage.value(), covered({{l, 0}, {l, 1}}));
+  }
+  EXPECT_DOUBLE_EQ(*s.coverage.value(), covered({{0, 0}, {0, 1}, {1, 0}, {1, 1}}));
+  EXPECT_LT(*s.coverage.value(), 1);
+}
+
+// The values of the paper's figures for English to German, layer by layer, and the means that it
+// gives: those of a block are over its layers.
+TEST(Statistics, ABlocksMeanIsThatOfThePapersTables) {
+  const auto block_of = [](const std::vector<double>& js, const std::vector<double>& densities) {
+    BlockStatistics block;
+    for (size_t l = 0; l < js.size(); ++l) {
+      LayerStatistics& layer = block.layers.emplace_back();
+      layer.diversity.by_heads = {100 * js[l], 100};
+      layer.heads.resize(8);
+      for (HeadStatistics& head : layer.heads) head[Measure::kDensity] = {50 * densities[l], 50};
+    }
+    return block;
+  };
+  const BlockStatistics learned =
+      block_of({.428, .484, .534, .450, .394, .356}, {.431, .181, .456, .580, .509, .612});
+  EXPECT_NEAR(learned.mean_js_by_heads(), .441, 5e-4);
+  EXPECT_NEAR(*learned.mean(Measure::kDensity), .461, 6e-4);
+  const BlockStatistics fixed =
+      block_of({.378, .504, .574, .525, .440, .421}, {.070, .096, .244, .274, .249, .203});
+  EXPECT_NEAR(fixed.mean_js_by_heads(), .474, 5e-4);
+  EXPECT_NEAR(*fixed.mean(Measure::kDensity), .189, 5e-4);
 }
 
 }  // namespace

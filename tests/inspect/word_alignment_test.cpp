@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <array>
+
 #include "filigree/base/error.h"
 #include "tests/inspect/random_attention.h"
 
@@ -44,6 +47,40 @@ TEST(WordAlignment, CountsAgreementOfTheLargestWeight) {
       measure_alignment(sparse(w), target, source, gold, AlignmentStep::kInput);
   EXPECT_EQ(input.hits_sure, 0);
   EXPECT_EQ(input.hits_possible, 1);
+}
+
+TEST(WordAlignment, OfRandomAttentionEqualsItsDefinition) {
+  const Tokens source = source_of("_the _zeb ra _runs");
+  const Tokens target = target_of("_das _Zeb ra _läu ft");
+  const std::vector<int> source_word = {0, 1, 1, 2, -1}, target_word = {-1, 0, 1, 1, 2, 2};
+  const WordAlignment gold = {
+      {0, 0, true}, {1, 1, true}, {0, 1, false}, {2, 2, true}, {1, 2, false}};
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    const Dense w = random_attention(AttentionBlock::kCross, 6, 5, seed);
+    for (const AlignmentStep step : {AlignmentStep::kOutput, AlignmentStep::kInput}) {
+      const size_t before = step == AlignmentStep::kOutput ? 1 : 0;
+      double links = 0, sure = 0, possible = 0;
+      for (int t = 0; t < 3; ++t) {
+        std::array<double, 3> mass{};
+        for (size_t piece = 1; piece < 6; ++piece) {
+          if (target_word[piece] != t) continue;
+          for (size_t k = 0; k < 4; ++k) {
+            mass[static_cast<size_t>(source_word[k])] += w[piece - before][k];
+          }
+        }
+        const auto best = std::max_element(mass.begin(), mass.end());
+        if (*best == 0) continue;
+        ++links;
+        for (const Link& link : gold) {
+          if (link.target != t || link.source != best - mass.begin()) continue;
+          ++possible;
+          sure += link.sure;
+        }
+      }
+      const AlignmentCounts counts = measure_alignment(sparse(w), target, source, gold, step);
+      EXPECT_DOUBLE_EQ(counts.error_rate(), 1 - (sure + possible) / (links + 3)) << seed;
+    }
+  }
 }
 
 TEST(WordAlignment, AWordThatLooksAtTheEndMarkAloneHasNoLink) {
