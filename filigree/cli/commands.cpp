@@ -10,6 +10,7 @@ void add_commands(Program& program) {
   add_align(program);
   add_evaluate(program);
   add_inspect(program);
+  add_prune(program);
   add_average(program);
   add_info(program);
 }

@@ -15,6 +15,7 @@ void add_score(Program& program);
 void add_align(Program& program);
 void add_evaluate(Program& program);
 void add_inspect(Program& program);
+void add_prune(Program& program);
 void add_average(Program& program);
 void add_info(Program& program);
 

@@ -8,23 +8,16 @@
 #include <nlohmann/json.hpp>
 
 #include "filigree/base/error.h"
-#include "filigree/base/files.h"
 #include "filigree/model/model_directory.h"
 #include "filigree/train/checkpoint.h"
 #include "filigree/train/metrics.h"
+#include "filigree/train/new_directory.h"
 #include "filigree/train/validation.h"
-#include "filigree/translate/generation_config.h"
 
 namespace filigree::train {
 namespace {
 
 namespace fs = std::filesystem;
-
-// "model/" as "model", so that names can be added to it and taken from it.
-fs::path without_slash(const fs::path& path) {
-  const fs::path normal = path.lexically_normal();
-  return normal.has_filename() ? normal : normal.parent_path();
-}
 
 bool is_checkpoint(const fs::path& place) {
   std::error_code ignored;
@@ -122,10 +115,7 @@ std::vector<fs::path> best_checkpoints(const fs::path& directory, int64_t count,
 
 void average_models(const std::vector<fs::path>& inputs, const fs::path& output) {
   const fs::path place = without_slash(output);
-  std::error_code error;
-  if (fs::exists(place, error) && !(fs::is_directory(place, error) && fs::is_empty(place, error))) {
-    throw Error("{}: exists already; remove it, or give another --model", place.string());
-  }
+  require_new(place, "--model");
   std::vector<fs::path> places;
   for (const fs::path& input : inputs) places.push_back(without_slash(input));
 
@@ -142,21 +132,7 @@ void average_models(const std::vector<fs::path>& inputs, const fs::path& output)
   }
   const model::Transformer transformer(config);
   const at::Tensor mean = mean_of_weights(places, transformer.parameters());
-
-  const fs::path unfinished = place.string() + ".tmp";
-  fs::remove_all(unfinished, error);
-  make_writable_folder(unfinished);
-  try {
-    model::save_parameters(unfinished / model::kWeightsFile, transformer.parameters(), mean);
-    write_file(unfinished / "generation_config.json", translate::to_json(generation));
-    model::save_model_files(unfinished, config, tokenizers);
-    fs::rename(unfinished, place, error);
-    if (error) throw Error("{}: cannot write: {}", place.string(), error.message());
-  } catch (...) {
-    fs::remove_all(unfinished, error);
-    throw;
-  }
-  sync_folder(place.has_parent_path() ? place.parent_path() : ".");
+  write_new_directory(place, transformer, tokenizers, generation, mean);
 }
 
 }  // namespace filigree::train
