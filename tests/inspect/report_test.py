@@ -77,6 +77,10 @@ class Report(unittest.TestCase):
     def tearDown(self):
         self.assertEqual(self.page.errors, [])
 
+    # Tokens on both sides of the explorer that are drawn at all.
+    VISIBLE_TOKENS = """["queries", "keys"].map((side) =>
+        [...document.querySelectorAll(`g.${side} text`)].filter((e) => e.getBoundingClientRect().width > 0).length)"""
+
     def texts(self, selector):
         return self.page.evaluate(
             f"[...document.querySelectorAll({selector!r})].map((e) => e.textContent)")
@@ -215,11 +219,13 @@ class Report(unittest.TestCase):
         wide = self.page.evaluate("document.documentElement.scrollWidth")
         shown = self.page.evaluate(
             "[...document.querySelectorAll('.bar, .controls, .save')].filter((e) => e.offsetParent).length")
+        visible = self.page.evaluate(self.VISIBLE_TOKENS)
         self.page.set_print(False)
         self.page.resize(1200, 900)
         self.page.settle()
         self.assertLessEqual(wide, 700)
         self.assertEqual(shown, 0)
+        self.assertEqual(visible, self.page.evaluate(self.VISIBLE_TOKENS))
 
     def test_filters_heads_by_their_role(self):
         model = self.numbers["models"][0]
@@ -237,9 +243,12 @@ class Report(unittest.TestCase):
         self.page.resize(390, 800, mobile=True)
         self.page.settle()
         wide = self.page.evaluate("document.documentElement.scrollWidth")
+        visible = self.page.evaluate(self.VISIBLE_TOKENS)
         self.page.resize(1200, 900)
         self.page.settle()
         self.assertLessEqual(wide, 390)
+        self.assertEqual(visible, self.page.evaluate(self.VISIBLE_TOKENS))
+        self.assertGreater(min(visible), 4)
 
 
 if __name__ == "__main__":
