@@ -11,13 +11,17 @@ namespace filigree::entmax_kernels {
 
 /// Blocks with a larger share of weights above 0, of those in sight, go through dense products.
 inline constexpr double kDenseShare = 0.25;
-/// Below this α a head counts as dense before its first block has been seen.
+/// Below this α, or with fewer keys, a head counts as dense before its first block has been seen.
 inline constexpr double kSparseAlpha = 1.25;
+inline constexpr int64_t kSparseKeys = 48;
 
 struct BlockRows {
   int64_t first, count;
   int32_t lengths[kBlockQueries];  ///< keys that each row sees; never fewer than the row before
   int64_t longest, in_sight;       ///< their maximum and sum
+
+  /// For the kernels on rows: null where all see the same keys, which is faster.
+  const int32_t* ragged() const { return in_sight < count * longest ? lengths : nullptr; }
 };
 
 template <typename T>

@@ -41,8 +41,17 @@ Vectors<T> TransposedKeys(D d, Matrix<const T> matrix, int64_t rows, int64_t wid
                    memory);
 }
 
-/// How far apart rows of scores lie: whole vectors, room for a solver's padding, and no power of
-/// two, of which caches hold only a few.
+/// How far apart rows of dense weights lie: whole vectors, and in long rows no power of two, of
+/// which caches hold only a few.
+template <class D>
+int64_t DensePitch(D d, int64_t keys) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t vectors = std::max<int64_t>(1, (keys + lanes - 1) / lanes);
+  return (vectors < 8 ? vectors : vectors | 1) * lanes;
+}
+
+/// How far apart rows of scores lie that are packed in place: the same with room for a solver's
+/// padding.
 template <class D>
 int64_t ScorePitch(D d, int64_t keys) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));

@@ -57,7 +57,6 @@ class HeadBackward {
       : head_(head),
         gradients_(gradients),
         workspace_(workspace),
-        pitch_(ScorePitch(d_, head.keys)),
         query_(InVectors(d_, head.query, head.queries, head.width, workspace.query)),
         key_(InVectors(d_, head.key, head.keys, head.width, workspace.key)),
         value_(InVectors(d_, head.value, head.keys, head.value_width, workspace.value)),
@@ -94,23 +93,23 @@ class HeadBackward {
           TransposedKeys(d_, value_, head_.keys, head_.value_width, workspace_.columns);
     }
     const size_t count = static_cast<size_t>(rows.count), keys = static_cast<size_t>(rows.longest);
-    const size_t pitch = static_cast<size_t>(pitch_), lanes = hn::Lanes(d_);
+    const size_t pitch = static_cast<size_t>(weights.pitch), lanes = hn::Lanes(d_);
     const T* used = weights.value;
     if (head_.dropout > 0) {
-      used = drop_rows(head_, rows, weights.value, pitch_, workspace_.dropped);
+      used = drop_rows(head_, rows, weights.value, weights.pitch, workspace_.dropped);
     }
     const Matrix<const T> cotangent{output_gradient_.row(rows.first), output_gradient_.stride};
     // dV += P'ᵀ dO, dP' = dO Vᵀ.
     Multiply(d_, keys, value_vectors_, count, Entries<T>{used, 1, pitch}, RowVectors(cotangent),
              true, value_sum_.sum().data, static_cast<size_t>(value_sum_.sum().stride));
-    T* const dz = workspace_.scores.at_least(rows.count * pitch_);
+    T* const dz = workspace_.scores.at_least(rows.count * weights.pitch);
     Multiply(d_, count, (keys + lanes - 1) / lanes, static_cast<size_t>(head_.value_width),
              Entries<T>{cotangent.data, static_cast<size_t>(cotangent.stride), 1}, value_columns_,
              false, dz, pitch);
-    if (head_.dropout > 0) Drop(rows, dz);
+    if (head_.dropout > 0) Drop(rows, dz, weights.pitch);
     double* const per_row = gradients_.alpha ? workspace_.alpha_rows.at_least(rows.count) : nullptr;
-    backward({rows.count, rows.longest, pitch_, rows.lengths, head_.scale}, weights.value, dz,
-             head_.alpha, dz, per_row);
+    backward({rows.count, rows.longest, weights.pitch, rows.ragged(), head_.scale}, weights.value,
+             dz, head_.alpha, dz, per_row);
     // dK += dSᵀ Q, dQ = dS K.
     const Matrix<const T> query{query_.row(rows.first), query_.stride};
     Multiply(d_, keys, vectors_, count, Entries<T>{dz, 1, pitch}, RowVectors(query), true,
@@ -227,10 +226,10 @@ class HeadBackward {
     return {begin, row, slot};
   }
 
-  void Drop(const BlockRows& rows, T* dz) {
+  void Drop(const BlockRows& rows, T* dz, int64_t pitch) {
     for (int64_t r = 0; r < rows.count; ++r) {
       const auto first = static_cast<uint64_t>((rows.first + r) * head_.dropout_row);
-      dropout_add(dz + r * pitch_, static_cast<const T*>(nullptr), dz + r * pitch_, rows.lengths[r],
+      dropout_add(dz + r * pitch, static_cast<const T*>(nullptr), dz + r * pitch, rows.lengths[r],
                   head_.dropout, head_.dropout_key, head_.dropout_first + first);
     }
   }
@@ -258,7 +257,6 @@ class HeadBackward {
   const AttentionHead<T>& head_;
   const AttentionGradients<T>& gradients_;
   AttentionWorkspace<T>& workspace_;
-  int64_t pitch_;
   Matrix<const T> query_, key_, value_, output_gradient_;
   Accumulator<T> key_sum_, value_sum_;
   size_t vectors_, value_vectors_;

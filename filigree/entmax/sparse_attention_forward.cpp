@@ -35,7 +35,8 @@ class HeadForward {
         memory_(memory),
         workspace_(workspace),
         pitch_(ScorePitch(d_, head.keys)),
-        dense_(!kCompressed || head.alpha < kSparseAlpha) {
+        dense_pitch_(DensePitch(d_, head.keys)),
+        dense_(!kCompressed || head.alpha < kSparseAlpha || head.keys < kSparseKeys) {
     const Matrix<const T> key = InVectors(d_, head.key, head.keys, head.width, workspace.key);
     keys_ = TransposedKeys(d_, key, head.keys, head.width, workspace.columns);
     value_ = InVectors(d_, head.value, head.keys, head.value_width, workspace.value);
@@ -69,21 +70,21 @@ class HeadForward {
     return entries_;
   }
 
-  /// Scores of `count` queries from `first` on and the keys before `last`, pitch_ apart.
-  void Scores(int64_t first, int64_t count, int64_t last, T* scores) {
+  /// Scores of `count` queries from `first` on and the keys before `last`.
+  void Scores(int64_t first, int64_t count, int64_t last, T* scores, int64_t pitch) {
     const size_t vectors = static_cast<size_t>((last + Lanes() - 1) / Lanes());
     Multiply(d_, static_cast<size_t>(count), vectors, static_cast<size_t>(head_.width),
              Entries<T>{head_.query.row(first), static_cast<size_t>(head_.query.stride), 1}, keys_,
-             false, scores, static_cast<size_t>(pitch_));
-    if (head_.bias) AddBias(first, count, last, scores);
+             false, scores, static_cast<size_t>(pitch));
+    if (head_.bias) AddBias(first, count, last, scores, pitch);
   }
 
   /// The scale has to come before the bias, and is then no longer the solver's.
-  void AddBias(int64_t first, int64_t count, int64_t last, T* scores) {
+  void AddBias(int64_t first, int64_t count, int64_t last, T* scores, int64_t pitch) {
     const T scale = static_cast<T>(head_.scale);
     for (int64_t r = 0; r < count; ++r) {
       const T* const bias = head_.bias + (first + r) * head_.bias_row;
-      T* const row = scores + r * pitch_;
+      T* const row = scores + r * pitch;
       for (int64_t j = 0; j < last; ++j) row[j] = row[j] * scale + bias[j * head_.bias_column];
     }
   }
@@ -91,20 +92,20 @@ class HeadForward {
   double SolverScale() const { return head_.bias ? 1 : head_.scale; }
 
   T* DenseRoom(int64_t rows) {
-    if (!memory_) return workspace_.scores.at_least(rows * pitch_);
-    return reinterpret_cast<T*>(memory_->reserve(stored_dense_bytes<T>(rows, pitch_)) +
+    if (!memory_) return workspace_.scores.at_least(rows * dense_pitch_);
+    return reinterpret_cast<T*>(memory_->reserve(stored_dense_bytes<T>(rows, dense_pitch_)) +
                                 kStoredValues);
   }
 
   WeightBlock<T> DenseWeights(const BlockRows& rows) {
     T* const p = DenseRoom(rows.count);
-    Scores(rows.first, rows.count, rows.longest, p);
+    Scores(rows.first, rows.count, rows.longest, p, dense_pitch_);
     int64_t support[kBlockQueries];
-    forward({rows.count, rows.longest, pitch_, rows.lengths, SolverScale()}, p, head_.alpha, p,
-            static_cast<T*>(nullptr), support);
+    forward({rows.count, rows.longest, dense_pitch_, rows.ragged(), SolverScale()}, p, head_.alpha,
+            p, static_cast<T*>(nullptr), support);
     entries_ = 0;
     for (int64_t r = 0; r < rows.count; ++r) entries_ += support[r];
-    return {true, pitch_, nullptr, nullptr, p};
+    return {true, dense_pitch_, nullptr, nullptr, p};
   }
 
   WeightBlock<T> Compressed(const BlockRows& rows) {
@@ -122,7 +123,7 @@ class HeadForward {
       begin[0] = 0;
       for (int64_t r = 0; r < rows.count; r += step) {
         const int64_t count = std::min(step, rows.count - r);
-        Scores(rows.first + r, count, rows.lengths[r + count - 1], scores);
+        Scores(rows.first + r, count, rows.lengths[r + count - 1], scores, pitch_);
         EntmaxSupport<Transform, D> solver(d_, transform_, static_cast<T>(SolverScale()), scores,
                                            static_cast<size_t>(pitch_), rows.lengths + r, scratch);
         solver.Solve(static_cast<size_t>(count), begin + r, value, key);
@@ -147,11 +148,11 @@ class HeadForward {
   WeightBlock<T> Spread(const BlockRows& rows, const WeightBlock<T>& from) {
     T* const p = DenseRoom(rows.count);
     for (int64_t r = 0; r < rows.count; ++r) {
-      T* const row = p + r * pitch_;
+      T* const row = p + r * dense_pitch_;
       std::fill(row, row + rows.longest, T(0));
       for (int32_t e = from.begin[r]; e < from.begin[r + 1]; ++e) row[from.key[e]] = from.value[e];
     }
-    return {true, pitch_, nullptr, nullptr, p};
+    return {true, dense_pitch_, nullptr, nullptr, p};
   }
 
   WeightBlock<T> Pack(const BlockRows& rows, const WeightBlock<T>& from) {
@@ -159,8 +160,8 @@ class HeadForward {
     begin[0] = 0;
     for (int64_t r = 0; r < rows.count; ++r) {
       const size_t count =
-          PackNonzero(d_, from.value + r * pitch_, nullptr, static_cast<size_t>(rows.lengths[r]),
-                      value + begin[r], key + begin[r]);
+          PackNonzero(d_, from.value + r * dense_pitch_, nullptr,
+                      static_cast<size_t>(rows.lengths[r]), value + begin[r], key + begin[r]);
       begin[r + 1] = begin[r] + static_cast<int32_t>(count);
     }
     entries_ = begin[rows.count];
@@ -183,10 +184,10 @@ class HeadForward {
 
   void DenseOutput(const BlockRows& rows, const WeightBlock<T>& weights) {
     const T* p = weights.value;
-    if (head_.dropout > 0) p = drop_rows(head_, rows, p, pitch_, workspace_.dropped);
+    if (head_.dropout > 0) p = drop_rows(head_, rows, p, dense_pitch_, workspace_.dropped);
     const Matrix<T> out = OutputRoom(rows);
     Multiply(d_, static_cast<size_t>(rows.count), value_vectors_, static_cast<size_t>(rows.longest),
-             Entries<T>{p, static_cast<size_t>(pitch_), 1},
+             Entries<T>{p, static_cast<size_t>(dense_pitch_), 1},
              Vectors<T>{value_.data, static_cast<size_t>(value_.stride), hn::Lanes(d_)}, false,
              out.data, static_cast<size_t>(out.stride));
     Deliver(rows, out);
@@ -211,8 +212,8 @@ class HeadForward {
   }
 
   int64_t KeepDense(const BlockRows& rows) {
-    const int64_t bytes = stored_dense_bytes<T>(rows.count, pitch_);
-    *reinterpret_cast<StoredWeights*>(memory_->reserve(bytes)) = {pitch_, entries_};
+    const int64_t bytes = stored_dense_bytes<T>(rows.count, dense_pitch_);
+    *reinterpret_cast<StoredWeights*>(memory_->reserve(bytes)) = {dense_pitch_, entries_};
     return memory_->commit(bytes);
   }
 
@@ -234,7 +235,7 @@ class HeadForward {
   Matrix<T> output_;
   WeightMemory* memory_;
   AttentionWorkspace<T>& workspace_;
-  int64_t pitch_;
+  int64_t pitch_, dense_pitch_;
   bool dense_;  // what the next block is expected to be
   Vectors<T> keys_;
   Matrix<const T> value_;
