@@ -56,6 +56,29 @@ void record_weights(const at::Tensor& weights, const Sequences& queries, const S
   }
 }
 
+// Weights in tensors that autograd can keep.
+struct KeptWeights {
+  at::Tensor places;
+  std::vector<at::Tensor> chunks;
+
+  entmax_kernels::WeightMemory::Chunk add_chunk(int64_t bytes) {
+    chunks.push_back(torch::empty({bytes}, at::kByte));
+    return {static_cast<int64_t>(chunks.size()) - 1,
+            reinterpret_cast<std::byte*>(chunks.back().data_ptr<uint8_t>()), bytes};
+  }
+  std::vector<const std::byte*> chunk_pointers() const {
+    std::vector<const std::byte*> pointers;
+    for (const at::Tensor& chunk : chunks) {
+      pointers.push_back(reinterpret_cast<const std::byte*>(chunk.data_ptr<uint8_t>()));
+    }
+    return pointers;
+  }
+};
+
+int64_t weights_size(const Sequences& queries, const Sequences& keys, int64_t heads) {
+  return heads * (queries.length.to(at::kLong) * keys.length).sum().item<int64_t>();
+}
+
 class Attention : public torch::autograd::Function<Attention> {
  public:
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& query,
@@ -64,7 +87,7 @@ class Attention : public torch::autograd::Function<Attention> {
                             const AttentionOptions& options) {
     const Operands o{query.contiguous(), key_value.contiguous()};
     const at::Tensor output = torch::empty({query.size(0), o.width()}, query.options());
-    at::Tensor weights;
+    KeptWeights kept;
     AT_DISPATCH_FLOATING_TYPES(query.scalar_type(), "attention", [&] {
       const std::vector<double> alphas = to_doubles(alpha);
       AttentionInput<scalar_t> in =
@@ -72,12 +95,21 @@ class Attention : public torch::autograd::Function<Attention> {
       in.causal = options.causal;
       in.dropout = options.dropout;
       in.dropout_key = options.dropout_key;
-      weights = torch::empty({attention_weights_size(in)}, query.options());
-      attention_forward(in, output.data_ptr<scalar_t>(), o.width(), weights.data_ptr<scalar_t>(),
-                        options.nonzero);
+      kept.places = torch::empty({attention_places(in)}, at::kLong);
+      entmax_kernels::WeightMemory memory([&](int64_t bytes) { return kept.add_chunk(bytes); });
+      const AttentionMemory room{&memory, kept.places.data_ptr<int64_t>()};
+      attention_forward(in, output.data_ptr<scalar_t>(), o.width(), &room, options.nonzero);
+      if (options.record) {
+        const at::Tensor weights =
+            torch::empty({weights_size(queries, keys, in.heads)}, query.options());
+        const std::vector<const std::byte*> chunks = kept.chunk_pointers();
+        copy_weights(in, {chunks.data(), room.places}, weights.data_ptr<scalar_t>());
+        record_weights(weights, queries, keys, options);
+      }
     });
-    if (options.record) record_weights(weights, queries, keys, options);
-    ctx->save_for_backward({o.query, o.key_value, alpha, weights});
+    variable_list saved{o.query, o.key_value, alpha, kept.places};
+    saved.insert(saved.end(), kept.chunks.begin(), kept.chunks.end());
+    ctx->save_for_backward(saved);
     ctx->saved_data["query_begin"] = queries.begin;
     ctx->saved_data["query_length"] = queries.length;
     ctx->saved_data["key_begin"] = keys.begin;
@@ -92,6 +124,8 @@ class Attention : public torch::autograd::Function<Attention> {
     const variable_list saved = ctx->get_saved_variables();
     const Operands o{saved[0], saved[1]};
     const at::Tensor& alpha = saved[2];
+    const KeptWeights kept{saved[3], {saved.begin() + 4, saved.end()}};
+    const std::vector<const std::byte*> chunks = kept.chunk_pointers();
     const at::Tensor output_gradient = gradients[0].contiguous();
     // A row of keys that no query sees keeps a zero gradient.
     const at::Tensor d_query = torch::zeros_like(o.query);
@@ -109,9 +143,9 @@ class Attention : public torch::autograd::Function<Attention> {
       in.dropout_key = static_cast<uint64_t>(ctx->saved_data["dropout_key"].toInt());
       auto* const query = d_query.data_ptr<scalar_t>();
       auto* const key = o.joined() ? query + o.width() : d_key_value.data_ptr<scalar_t>();
-      attention_backward(in, saved[3].data_ptr<scalar_t>(), output_gradient.data_ptr<scalar_t>(),
-                         o.width(), query, key, key + o.width(),
-                         with_alpha ? d_alpha.data() : nullptr);
+      attention_backward(in, {chunks.data(), kept.places.data_ptr<int64_t>()},
+                         output_gradient.data_ptr<scalar_t>(), o.width(), query, key,
+                         key + o.width(), with_alpha ? d_alpha.data() : nullptr);
     });
     const at::Tensor alpha_gradient =
         with_alpha ? torch::tensor(d_alpha, alpha.options().requires_grad(false)) : at::Tensor();

@@ -152,8 +152,7 @@ struct RandomAttention {
   }
   std::vector<double> output(int64_t* nonzero = nullptr) const {
     std::vector<double> result(query.size());
-    attention_forward(input, result.data(), input.query_stride, static_cast<double*>(nullptr),
-                      nonzero);
+    attention_forward(input, result.data(), input.query_stride, nullptr, nonzero);
     return result;
   }
 };

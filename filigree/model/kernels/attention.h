@@ -1,9 +1,12 @@
 // Multi-head attention over packed sequences: scores, α-entmax, dropout and the weighted sum for
-// one sentence and head at a time, so that scores live in the first-level cache and padding does
-// not exist. No torch; one thread.
+// one sentence and head at a time by entmax/sparse_attention.h, so that scores live in the caches,
+// padding does not exist, and work after the scores follows the support. No torch; one thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+
+#include "filigree/entmax/sparse_attention.h"
 
 namespace filigree::model {
 
@@ -29,24 +32,38 @@ struct AttentionInput {
   uint64_t dropout_key = 0;
 };
 
-/// Elements that the attention weights of all sequences and heads take together.
+/// Room for the weights, before dropout, that a forward keeps for its backward.
+struct AttentionMemory {
+  entmax_kernels::WeightMemory* weights;
+  int64_t* places;  ///< attention_places(): where they are
+};
+
+/// Those weights. chunks[i] is the memory that WeightMemory knows as chunk i.
+struct AttentionWeights {
+  const std::byte* const* chunks;
+  const int64_t* places;
+};
+
 template <typename T>
-int64_t attention_weights_size(const AttentionInput<T>& input);
+int64_t attention_places(const AttentionInput<T>& input);
 
 /// Writes the context vectors to `output` (rows of the queries, `output_stride` apart).
-/// weights: attention_weights_size() elements that receive the weights before dropout, sequence by
-///   sequence, head by head, [queries, keys]; the backward needs them. May be null.
+/// memory: takes the weights; null: they are not kept.
 /// nonzero: [heads], to which the number of weights > 0 is added. May be null.
 template <typename T>
-void attention_forward(const AttentionInput<T>& input, T* output, int64_t output_stride, T* weights,
-                       int64_t* nonzero = nullptr);
+void attention_forward(const AttentionInput<T>& input, T* output, int64_t output_stride,
+                       const AttentionMemory* memory, int64_t* nonzero = nullptr);
 
-/// Gradients from the forward's weights and the cotangent of its output. The rows of query_gradient
-/// … value_gradient are overwritten (each sequence must have keys of its own), with the strides of
-/// the inputs; alpha_gradient [heads] is added to, and may be null.
+/// Gradients from the forward's weights and the cotangent of its output. Each sequence must have
+/// keys of its own. The rows of query_gradient … value_gradient must hold zeros, and have the
+/// strides of the inputs; alpha_gradient [heads] is added to, and may be null.
 template <typename T>
-void attention_backward(const AttentionInput<T>& input, const T* weights, const T* output_gradient,
-                        int64_t output_stride, T* query_gradient, T* key_gradient,
-                        T* value_gradient, double* alpha_gradient);
+void attention_backward(const AttentionInput<T>& input, const AttentionWeights& weights,
+                        const T* output_gradient, int64_t output_stride, T* query_gradient,
+                        T* key_gradient, T* value_gradient, double* alpha_gradient);
+
+/// Writes the weights sequence by sequence, head by head, [queries, keys].
+template <typename T>
+void copy_weights(const AttentionInput<T>& input, const AttentionWeights& weights, T* output);
 
 }  // namespace filigree::model
