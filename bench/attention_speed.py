@@ -3,14 +3,16 @@
 Every method runs in every round, one after the other; the table holds medians of milliseconds, and
 medians of the ratio to the faster of two softmax attentions in the same round: "composition" is
 matmul, torch.softmax, matmul; "softmax" is this operator at alpha = 1. With --reference also the
-factor by which the operator is faster than the composition with that library's entmax. With --memory
-L: instead, peak memory and time of one forward and backward at length L in a fresh process.
+factor by which the operator is faster than the composition with that library's entmax. --plot draws
+the times for scores of deviation 1 against the length. With --memory L: instead, peak memory and time
+of one forward and backward at length L in a fresh process.
 
 The process sets what every method needs to be fast: memory that is kept between calls, one thread
 pool, and OpenBLAS kernels for the processor.
 """
 import argparse
 import json
+import math
 import os
 import resource
 import statistics
@@ -39,6 +41,7 @@ def arguments():
     parser.add_argument("--seconds", type=float, default=0.03, help="least time of one measurement")
     parser.add_argument("--memory", type=int, help="length of one run with 8 heads")
     parser.add_argument("--json", help="write the figures here")
+    parser.add_argument("--plot", help="draw the times here")
     return parser.parse_args()
 
 
@@ -122,6 +125,46 @@ def table(options, torch, filigree):
     if options.json:
         with open(options.json, "w") as file:
             json.dump(results, file, indent=1)
+    if options.plot:
+        plot(options, results)
+
+
+NAMES = {
+    "reference learned": "learned α, reference library",
+    "reference entmax15": "α = 1.5, reference library",
+    "composition": "softmax, PyTorch",
+    "softmax": "softmax",
+    "learned": "learned α",
+    "entmax15": "α = 1.5",
+}
+
+
+def plot(options, results):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    widths = sorted({row["width"] for row in results})
+    figure, axes = pyplot.subplots(1, len(widths), figsize=(5 * len(widths), 4), sharey=True,
+                                   layout="constrained", squeeze=False)
+    for axis, width in zip(axes[0], widths):
+        rows = [r for r in results if r["width"] == width and r["deviation"] == 1]
+        lengths = [r["shape"][2] for r in rows]
+        for name, label in NAMES.items():
+            if any(name not in r["milliseconds"] for r in rows):
+                continue
+            per_query = [r["milliseconds"][name] * 1e3 / math.prod(r["shape"]) for r in rows]
+            axis.loglog(lengths, per_query, marker="o", markersize=3, linewidth=1, label=label,
+                        linestyle="--" if name.startswith("reference") or name == "composition" else "-")
+        axis.set_title(f"head size {width}")
+        axis.set_xlabel("length")
+        axis.set_xticks(lengths, [str(n) for n in lengths])
+        axis.minorticks_off()
+        axis.grid(alpha=0.3)
+    axes[0][0].set_ylabel("µs per query, forward and backward")
+    axes[0][-1].legend()
+    figure.savefig(options.plot)
 
 
 def memory(options, torch, filigree):
