@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -25,21 +24,16 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-/// One training for all tests.
 class Score : public testing::Test {
  protected:
-  static void SetUpTestSuite() {
-    toy_ = std::make_unique<ToyFolder>();
-    const Outcome outcome = run_filigree(toy_->train_command(
-        model(), {"--d-model", "64", "--max-steps", "400", "--valid-every", "200"}));
-    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  }
-  static void TearDownTestSuite() { toy_.reset(); }
+  Score() { copy_model(trained_toy() / "model", model()); }
 
-  static std::string model() { return *toy_ / "model"; }
-  static std::vector<std::string> command(const std::string& name,
-                                          const std::vector<std::string>& more = {}) {
-    std::vector<std::string> words = {name, "-m", model(), *toy_ / "test.src", *toy_ / "test.trg"};
+  /// A copy, since the choice of heads is written into it.
+  std::string model() const { return folder_ / "model"; }
+  std::vector<std::string> command(const std::string& name,
+                                   const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> words = {name, "-m", model(), trained_toy() / "test.src",
+                                      trained_toy() / "test.trg"};
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
@@ -51,10 +45,8 @@ class Score : public testing::Test {
     return outcome.out;
   }
 
-  static std::unique_ptr<ToyFolder> toy_;
   TemporaryFolder folder_;
 };
-std::unique_ptr<ToyFolder> Score::toy_;
 
 TEST_F(Score, PrintsOneLinePerPairWhateverTheBatches) {
   const std::string scores = output_of(command("score"));
@@ -72,7 +64,7 @@ TEST_F(Score, TakesTabSeparatedPairsAndEmptyLines) {
 }
 
 TEST_F(Score, EqualsWhatTheSearchSays) {
-  const std::string source = content_of(*toy_ / "test.src");
+  const std::string source = content_of(trained_toy() / "test.src");
   const auto list = lines_of(output_of({"translate", "-m", model(), "--n-best", "1"}, source));
   std::string outputs;
   std::vector<double> expected;
@@ -82,7 +74,8 @@ TEST_F(Score, EqualsWhatTheSearchSays) {
     expected.push_back(std::stod(line.substr(features + 9)));
   }
   const std::string target = folder_.write("out", outputs);
-  const auto scores = lines_of(output_of({"score", "-m", model(), *toy_ / "test.src", target}));
+  const auto scores =
+      lines_of(output_of({"score", "-m", model(), trained_toy() / "test.src", target}));
   ASSERT_EQ(scores.size(), expected.size());
   for (size_t i = 0; i < scores.size(); ++i) EXPECT_NEAR(std::stod(scores[i]), expected[i], 1e-4);
 }
@@ -159,7 +152,7 @@ TEST_F(Score, BadInputIsOneLine) {
 
 TEST_F(Score, HeadsAreChosenWrittenAndUsed) {
   std::string gold;
-  for (const std::string& line : lines_of(content_of(*toy_ / "test.trg"))) {
+  for (const std::string& line : lines_of(content_of(trained_toy() / "test.trg"))) {
     const auto words = 1 + std::count(line.begin(), line.end(), ' ');
     for (int i = 0; i < words; ++i) gold += std::to_string(i) + '-' + std::to_string(i) + ' ';
     gold += '\n';
@@ -183,8 +176,8 @@ TEST_F(Score, HeadsAreChosenWrittenAndUsed) {
 TEST_F(Score, HeadsAreChosenByAModelOfTheOtherDirection) {
   // The words of the toy languages stand in the same order, so that the model itself will do.
   const std::string chosen =
-      output_of({"align", "-m", model(), *toy_ / "test.src", *toy_ / "test.src", "--choose-heads",
-                 "--reverse-model", model()});
+      output_of({"align", "-m", model(), trained_toy() / "test.src", trained_toy() / "test.src",
+                 "--choose-heads", "--reverse-model", model()});
   EXPECT_THAT(chosen, HasSubstr("agreement of every head"));
   EXPECT_THAT(run_filigree(command("align", {"--choose-heads"})),
               FailsWith(2, HasSubstr("--gold or --reverse-model")));

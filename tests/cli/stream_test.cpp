@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,15 +21,7 @@ using testing::HasSubstr;
 
 class Stream : public testing::Test {
  protected:
-  static void SetUpTestSuite() {
-    toy_ = std::make_unique<ToyFolder>();
-    const Outcome outcome = run_filigree(toy_->train_command(
-        model(), {"--d-model", "64", "--max-steps", "600", "--valid-every", "200"}));
-    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  }
-  static void TearDownTestSuite() { toy_.reset(); }
-
-  static std::string model() { return *toy_ / "model"; }
+  static std::string model() { return trained_toy() / "model"; }
   /// A line in a shell: $0 is the program, $1 the model, $2 a folder for files.
   Outcome shell(const std::string& script) {
     return run({"sh", "-c", script, FILIGREE_PROGRAM, model(), folder_.path().string()});
@@ -38,7 +29,7 @@ class Stream : public testing::Test {
 
   /// Writes `count` lines, which come again after a prime number of them.
   void write_lines(const std::string& name, int count) {
-    std::ifstream source(*toy_ / "test.src");
+    std::ifstream source(trained_toy() / "test.src");
     std::vector<std::string> different;
     for (std::string line; std::getline(source, line) && different.size() < 37;) {
       different.push_back(line);
@@ -84,10 +75,8 @@ class Stream : public testing::Test {
     EXPECT_GT(end - different.begin(), 5) << "the lines hardly differ";
   }
 
-  static std::unique_ptr<ToyFolder> toy_;
   TemporaryFolder folder_;
 };
-std::unique_ptr<ToyFolder> Stream::toy_;
 
 TEST_F(Stream, KeepsTheOrderOfThousandsOfLines) {
   write_lines("in", 5000);

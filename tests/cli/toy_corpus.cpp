@@ -1,6 +1,8 @@
 #include "tests/cli/toy_corpus.h"
 
 #include <algorithm>
+#include <memory>
+#include <stdexcept>
 #include <utility>
 
 #include "filigree/base/random.h"
@@ -65,6 +67,25 @@ std::vector<std::string> ToyFolder::train_command(const std::string& model,
   }
   command.insert(command.end(), more.begin(), more.end());
   return command;
+}
+
+const ToyFolder& trained_toy() {
+  static const std::unique_ptr<const ToyFolder> toy = [] {
+    auto folder = std::make_unique<const ToyFolder>();
+    const Outcome outcome = run_filigree(folder->train_command(
+        *folder / "model", {"--d-model", "64", "--max-steps", "600", "--valid-every", "200"}));
+    if (outcome.exit_code != 0) throw std::runtime_error("the toy training fails: " + outcome.err);
+    return folder;
+  }();
+  return *toy;
+}
+
+void copy_model(const std::filesystem::path& from, const std::filesystem::path& to) {
+  std::filesystem::create_directory(to);
+  for (const char* name :
+       {"config.json", "model.safetensors", "shared.spm", "generation_config.json"}) {
+    std::filesystem::copy(from / name, to / name);
+  }
 }
 
 }  // namespace filigree::test

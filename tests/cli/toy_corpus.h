@@ -26,4 +26,11 @@ class ToyFolder : public TemporaryFolder {
                                          const std::vector<std::string>& more = {}) const;
 };
 
+/// A toy folder with a `model` that has learnt to translate. The first test that asks trains it,
+/// for all tests of the program; they read it, and change copies.
+const ToyFolder& trained_toy();
+
+/// Copies the files that make a model directory into a new folder, without checkpoints and reports.
+void copy_model(const std::filesystem::path& from, const std::filesystem::path& to);
+
 }  // namespace filigree::test

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <utility>
@@ -20,26 +19,14 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-/// One training for all tests; each that damages the model works on a copy.
+/// Tests that damage the model work on a copy.
 class Translate : public testing::Test {
  protected:
-  static void SetUpTestSuite() {
-    toy_ = std::make_unique<ToyFolder>();
-    const Outcome outcome = run_filigree(toy_->train_command(
-        model(), {"--d-model", "64", "--max-steps", "600", "--valid-every", "200"}));
-    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  }
-  static void TearDownTestSuite() { toy_.reset(); }
-
-  static std::string model() { return *toy_ / "model"; }
+  static std::string model() { return trained_toy() / "model"; }
 
   std::string copy_of_model() {
     const fs::path copy = folder_.path() / ("copy" + std::to_string(++copies_));
-    fs::create_directory(copy);
-    for (const char* name :
-         {"config.json", "model.safetensors", "shared.spm", "generation_config.json"}) {
-      fs::copy(fs::path(model()) / name, copy / name);
-    }
+    copy_model(model(), copy);
     return copy.string();
   }
   /// A copy whose file `name` holds something else.
@@ -49,20 +36,18 @@ class Translate : public testing::Test {
     return copy;
   }
 
-  static std::unique_ptr<ToyFolder> toy_;
   TemporaryFolder folder_;
   int copies_ = 0;
 };
-std::unique_ptr<ToyFolder> Translate::toy_;
 
 TEST_F(Translate, TrainTranslateEvaluate) {
   const Outcome translated =
-      run_filigree({"translate", "--model", model()}, content_of(*toy_ / "test.src"));
+      run_filigree({"translate", "--model", model()}, content_of(trained_toy() / "test.src"));
   EXPECT_EQ(translated.exit_code, 0) << translated.err;
   EXPECT_EQ(translated.err, "");
   EXPECT_EQ(std::count(translated.out.begin(), translated.out.end(), '\n'), 40);
-  const Outcome score =
-      run_filigree({"evaluate", "--ref", *toy_ / "test.trg", "-m", "chrf", "-b"}, translated.out);
+  const Outcome score = run_filigree(
+      {"evaluate", "--ref", trained_toy() / "test.trg", "-m", "chrf", "-b"}, translated.out);
   EXPECT_EQ(score.exit_code, 0) << score.err;
   // Eight seeds gave 83 to 94.
   EXPECT_GT(std::stod(score.out), 80);
@@ -171,7 +156,7 @@ TEST_F(Translate, SamplesDependOnTheSeedAndTheLineAlone) {
 }
 
 TEST_F(Translate, AnEnsembleOfOneModelTwiceIsThatModel) {
-  const std::string source = content_of(*toy_ / "test.src");
+  const std::string source = content_of(trained_toy() / "test.src");
   const Outcome one = run_filigree({"translate", "-m", model()}, source);
   const Outcome two = run_filigree({"translate", "-m", model(), copy_of_model()}, source);
   EXPECT_EQ(two.exit_code, 0) << two.err;
