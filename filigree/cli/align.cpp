@@ -107,10 +107,10 @@ void choose(const Arguments& a, int threads) {
     chosen += fmt::format("{}[{}, {}]", chosen.empty() ? "" : ", ", head / heads, head % heads);
   }
   write_output(fmt::format(
-      "{} of every head, in percent\n{}\nalignment_heads  [{}]\n"
+      "{} of every head, in percent\n{}\nalignment_heads  [{}]\nalignment_votes  {}\n"
       "alignment_shift  {}\n{:16} {:.2f}\n",
       name, score_table(choice.single_scores, static_cast<int>(config.decoder_layers), heads),
-      chosen, choice.rule.shift, name, 100 * choice.score));
+      chosen, choice.rule.votes, choice.rule.shift, name, 100 * choice.score));
 }
 
 void run(const Arguments& a, int threads) {

@@ -1,9 +1,9 @@
 // Alignments out of the cross-attention: which words of the source a word was made from.
 //
-// A few heads decide, with the mean of their weights. Where attention is sparse, a piece of the
-// output is linked with every piece of the source that has a weight above zero: no threshold. Where
-// it is softmax, which never is zero, with the one of the largest weight. </s> takes part in
-// neither.
+// Sparse heads that were chosen for it link a piece of the output with every piece of the source
+// that enough of them give a weight above zero: no threshold. Softmax heads, whose weights are
+// never zero, and heads that nobody has chosen, which may look anywhere, link it with the piece of
+// the largest mean weight. </s> takes part in neither.
 #pragma once
 
 #include <span>
@@ -23,11 +23,18 @@ struct AlignmentRule {
   /// A token's links come from the step that it is the input of, the one after it was predicted
   /// (Chen et al., 2020, "Accurate Word Alignment Induction from Neural Machine Translation").
   bool shift = false;
-  bool argmax = false;  ///< one link for every piece, for softmax
+  /// One link for every piece, the largest mean weight of the heads, instead of their support.
+  bool argmax = false;
+  /// Of their support: a link is in that of at least so many heads; of all of them where 0.
+  int votes = 0;
 };
 
-/// The heads of the config, or what stands in for them: the mean of all heads of the last layer but
-/// one (of the only layer). Throws Error when a head is outside the model.
+/// Whether the cross-attention is softmax, which has no zeros.
+bool has_softmax_attention(const model::ModelConfig& model);
+
+/// The heads of the config, by their support where attention is sparse. Without any, all heads of
+/// all layers by their largest mean weight. Throws Error when a head is outside the model or more
+/// votes are asked for than there are heads.
 AlignmentRule alignment_rule(const model::ModelConfig& model, const GenerationConfig& config);
 
 /// rows: one for every output piece and one for the end. Returns positions of pieces.

@@ -26,7 +26,7 @@ int64_t common(const evaluate::Links& a, const evaluate::Links& b) {
 
 AttendedText::AttendedText(const model::ModelConfig& config)
     : heads_(static_cast<int>(config.decoder_layers * config.heads)),
-      argmax_(alignment_rule(config, {}).argmax) {}
+      argmax_(has_softmax_attention(config)) {}
 
 void AttendedText::add(const Translation& pair) {
   const Output& output = pair.n_best.front();
@@ -118,11 +118,15 @@ HeadChoice choose_heads(const AttendedText& text, const AlignmentScore& score) {
       }
       AlignmentRule rule = choice.rule;
       rule.heads.push_back(single.heads[0]);
-      const double value = score(text.links(rule));
-      if (value <= std::max(next.score, choice.score + kLeastGain)) continue;
-      next.rule = rule;
-      next.score = value;
-      better = true;
+      const auto all = static_cast<int>(rule.heads.size());
+      for (int votes = all; votes > (rule.argmax ? all - 1 : 0); --votes) {
+        rule.votes = votes == all ? 0 : votes;
+        const double value = score(text.links(rule));
+        if (value <= std::max(next.score, choice.score + kLeastGain)) continue;
+        next.rule = rule;
+        next.score = value;
+        better = true;
+      }
     }
     if (better) choice = std::move(next);
   }
@@ -138,6 +142,7 @@ void save_choice(const HeadChoice& choice, const model::ModelConfig& config,
   for (const int head : choice.rule.heads) {
     generation.alignment_heads.push_back({head / heads, head % heads});
   }
+  generation.alignment_votes = choice.rule.votes;
   generation.alignment_shift = choice.rule.shift;
   save_generation_config(model_directory, generation);
 }

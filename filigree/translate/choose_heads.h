@@ -65,7 +65,7 @@ struct HeadChoice {
 };
 
 /// The best single head and, as long as that improves the score by more than 0.001, the next best
-/// one beside it. Of equals the first.
+/// one beside it, with the best number of votes. Of equals the first.
 HeadChoice choose_heads(const AttendedText& text, const AlignmentScore& score);
 
 /// Writes the choice into generation_config.json of a model directory.

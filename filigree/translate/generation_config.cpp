@@ -33,6 +33,7 @@ void visit_fields(Config& config, const Visit& visit) {
   visit("top_p", config.search.token_sampling.top_p);
   visit("max_source_length", config.max_source_length);
   visit("alignment_heads", config.alignment_heads);
+  visit("alignment_votes", config.alignment_votes);
   visit("alignment_shift", config.alignment_shift);
 }
 

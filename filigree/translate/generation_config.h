@@ -17,6 +17,7 @@ struct GenerationConfig {
   /// [layer, head], both from 0, of the cross-attention's heads that alignments are made of; see
   /// alignment_rule() for when there are none.
   std::vector<std::array<int, 2>> alignment_heads;
+  int alignment_votes = 0;       ///< see AlignmentRule::votes
   bool alignment_shift = false;  ///< see AlignmentRule::shift
 };
 

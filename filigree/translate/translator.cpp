@@ -94,12 +94,8 @@ void check_same_tokenizers(const model::Model& first, const std::filesystem::pat
 
 /// An ensemble has one head, the mean over the last layers of its members.
 AlignmentRule rule_for(const std::vector<model::Model>& models, const GenerationConfig& defaults) {
-  if (models.size() == 1) return alignment_rule(models[0].transformer.config(), defaults);
-  AlignmentRule rule{.heads = {0}};
-  for (const model::Model& model : models) {
-    rule.argmax |= alignment_rule(model.transformer.config(), {}).argmax;
-  }
-  return rule;
+  if (models.size() > 1) return {.heads = {0}, .argmax = true};
+  return alignment_rule(models[0].transformer.config(), defaults);
 }
 
 std::vector<int> all_heads(const std::vector<model::Model>& models) {

@@ -45,11 +45,15 @@ TEST(PieceLinks, AreTheSupportOfSparseHeads) {
   EXPECT_THAT(piece_links(some_rows(), 2, 2, {.heads = {0}}),
               ElementsAre(Link{0, 0}, Link{0, 1}, Link{1, 0}));
   EXPECT_THAT(piece_links(some_rows(), 2, 2, {.heads = {1}}), ElementsAre(Link{1, 0}, Link{1, 1}));
-  EXPECT_THAT(piece_links(some_rows(), 2, 2, {.heads = {0, 1}}),
+}
+
+TEST(PieceLinks, OfSeveralSparseHeadsAreWhatAllOrEnoughOfThemSee) {
+  EXPECT_THAT(piece_links(some_rows(), 2, 2, {.heads = {0, 1}}), ElementsAre(Link{1, 0}));
+  EXPECT_THAT(piece_links(some_rows(), 2, 2, {.heads = {0, 1}, .votes = 1}),
               ElementsAre(Link{0, 0}, Link{0, 1}, Link{1, 0}, Link{1, 1}));
 }
 
-TEST(PieceLinks, OfSoftmaxAreWhereTheMeanIsLargest) {
+TEST(PieceLinks, ByArgmaxAreWhereTheMeanIsLargest) {
   EXPECT_THAT(piece_links(some_rows(), 2, 2, {.heads = {0}, .argmax = true}),
               ElementsAre(Link{0, 1}, Link{1, 0}));
   EXPECT_THAT(piece_links(some_rows(), 2, 2, {.heads = {0, 1}, .argmax = true}),
@@ -89,14 +93,21 @@ model::ModelConfig config_of(const char* transform) {
 
 TEST(AlignmentRule, ComesFromTheConfig) {
   GenerationConfig generation;
-  EXPECT_THAT(alignment_rule(config_of("adaptive"), generation).heads, ElementsAre(2, 3));
-  generation.alignment_heads = {{2, 1}, {0, 0}};
+  EXPECT_THAT(alignment_rule(config_of("adaptive"), generation).heads,
+              ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_TRUE(alignment_rule(config_of("adaptive"), generation).argmax);
+  generation.alignment_heads = {{2, 1}, {0, 0}, {2, 1}};
   generation.alignment_shift = true;
   const AlignmentRule rule = alignment_rule(config_of("softmax"), generation);
   EXPECT_THAT(rule.heads, ElementsAre(0, 5));
   EXPECT_TRUE(rule.shift);
   EXPECT_TRUE(rule.argmax);
   EXPECT_FALSE(alignment_rule(config_of("entmax15"), generation).argmax);
+  generation.alignment_votes = 2;
+  EXPECT_EQ(alignment_rule(config_of("entmax15"), generation).votes, 2);
+  generation.alignment_votes = 3;
+  EXPECT_THAT([&] { alignment_rule(config_of("entmax15"), generation); },
+              ThrowsMessage<Error>(HasSubstr("alignment_votes: 3 of 2 heads")));
   generation.alignment_heads = {{3, 0}};
   EXPECT_THAT([&] { alignment_rule(config_of("softmax"), generation); },
               ThrowsMessage<Error>(HasSubstr("alignment_heads: [3, 0] is outside the model")));

@@ -13,7 +13,8 @@ using evaluate::Link;
 using testing::ElementsAre;
 
 /// Three words on each side, one piece each. Head 0 looks everywhere, head 1 at the word itself,
-/// but one step too late, and head 2 at the first word only.
+/// but one step too late, head 2 at all but the first word, head 3 at all but the second and head 4
+/// at the first word only.
 Translation three_words() {
   Translation translation;
   translation.source = {"a b c", {"a", "b", "c"}, {{0, 1}, {1, 3}, {3, 5}}};
@@ -25,7 +26,9 @@ Translation three_words() {
     AttentionRow row;
     for (int source = 0; source < 4; ++source) row.push_back({0, source, 0.25f});
     row.push_back({1, step == 0 ? 3 : step - 1, 1.f});
-    row.push_back({2, 0, 1.f});
+    for (const int source : {1, 2}) row.push_back({2, source, 0.5f});
+    for (const int source : {0, 2}) row.push_back({3, source, 0.5f});
+    row.push_back({4, 0, 1.f});
     output.attention.push_back(std::make_shared<AttentionRow>(row));
   }
   translation.n_best = {output};
@@ -35,7 +38,7 @@ Translation three_words() {
 AttendedText attended(bool argmax = false) {
   model::ModelConfig config;
   config.decoder_layers = 1;
-  config.heads = 3;
+  config.heads = 5;
   if (argmax) config.cross_attention.transform = model::Transform::kSoftmax;
   AttendedText text(config);
   text.add(three_words());
@@ -52,14 +55,24 @@ TEST(ChooseHeads, FindsTheHeadAndTheShift) {
   EXPECT_THAT(choice.rule.heads, ElementsAre(1));
   EXPECT_TRUE(choice.rule.shift);
   EXPECT_EQ(choice.score, 1);
-  ASSERT_EQ(choice.single_scores.size(), 6u);
+  ASSERT_EQ(choice.single_scores.size(), 10u);
   EXPECT_DOUBLE_EQ(choice.single_scores[0], 0.5);  // nine links, three of them right
 }
 
 TEST(ChooseHeads, AddsHeadsAsLongAsTheyHelp) {
-  const evaluate::Links gold = {{0, 0}, {0, 1}, {1, 1}, {2, 2}};
+  const evaluate::Links gold = {{2, 0}, {2, 1}, {2, 2}};
   const HeadChoice choice = choose_heads(attended(), closeness_to(gold));
-  EXPECT_THAT(choice.rule.heads, ElementsAre(1, 2));
+  EXPECT_THAT(choice.rule.heads, ElementsAre(2, 3));
+  EXPECT_EQ(choice.rule.votes, 0);
+  EXPECT_EQ(choice.score, 1);
+  EXPECT_DOUBLE_EQ(choice.single_scores[2], 2. / 3);  // six links, three of them right
+}
+
+TEST(ChooseHeads, TakesOneVoteWhereThatIsBetter) {
+  const HeadChoice choice =
+      choose_heads(attended(), closeness_to({{0, 0}, {0, 1}, {1, 1}, {2, 2}}));
+  EXPECT_THAT(choice.rule.heads, ElementsAre(1, 4));
+  EXPECT_EQ(choice.rule.votes, 1);
   EXPECT_DOUBLE_EQ(choice.score, 8. / 9);  // five links, four of them the right ones
 }
 
