@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 
 #include "filigree/base/error.h"
@@ -55,6 +56,15 @@ CLI::Option* Command::flag(const std::string& names, bool& value, const std::str
   CLI::Option* option = app_->add_flag(names, value, description);
   option->group(heading_);
   entries_.push_back({option, [&value] { return Text<bool>::print(value); }});
+  return option;
+}
+
+CLI::Option* Command::flag(const std::string& names, std::optional<bool>& value,
+                           const std::string& description) {
+  CLI::Option* option = app_->add_flag_function(
+      names, [&value](int64_t sign) { value = sign > 0; }, description);
+  option->group(heading_)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  entries_.push_back({option, [&value] { return Text<std::optional<bool>>::print(value); }});
   return option;
 }
 

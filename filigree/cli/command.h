@@ -57,6 +57,11 @@ class Command {
   /// An option without a value ("true" or "false" in a file).
   CLI::Option* flag(const std::string& names, bool& value, const std::string& description);
 
+  /// A flag with a negative form, which has no value when neither is given; `names`:
+  /// "--sampling,!--no-sampling". The last one on the command line counts.
+  CLI::Option* flag(const std::string& names, std::optional<bool>& value,
+                    const std::string& description);
+
   /// The command cannot run without this option. Checked after the file is read, which may give it.
   void require(CLI::Option* option);
 

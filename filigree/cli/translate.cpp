@@ -26,10 +26,12 @@ struct Arguments {
   std::optional<std::filesystem::path> target_prefix, ban_phrases, require_phrases, report;
   std::optional<int> beam_size, n_best, max_length_offset, min_length, max_source_length;
   std::optional<int> no_repeat_ngram_size, top_k;
-  std::optional<double> length_penalty, coverage_penalty, max_length_factor, min_length_factor;
+  std::optional<double> length_penalty, word_penalty, repetition_penalty, coverage_penalty;
+  std::optional<double> max_length_factor, min_length_factor;
   std::optional<double> temperature, top_p;
   uint64_t seed = 1;
-  bool allow_unk = false, sampling = false, refuse_long_lines = false;
+  std::optional<bool> allow_unk, sampling;
+  bool refuse_long_lines = false;
   bool alignment = false, word_scores = false, json = false, no_attention = false;
   translate::AlignmentUnit unit = translate::AlignmentUnit::kWord;
   std::string precision = "float32";
@@ -49,6 +51,8 @@ translate::GenerationConfig generation_config(const Arguments& a) {
   override_with(search.beam_size, a.beam_size);
   override_with(search.n_best, a.n_best);
   override_with(search.length_penalty, a.length_penalty);
+  override_with(search.word_penalty, a.word_penalty);
+  override_with(search.repetition_penalty, a.repetition_penalty);
   override_with(search.coverage_penalty, a.coverage_penalty);
   override_with(search.max_length_factor, a.max_length_factor);
   override_with(search.max_length_offset, a.max_length_offset);
@@ -59,8 +63,8 @@ translate::GenerationConfig generation_config(const Arguments& a) {
   override_with(search.token_sampling.top_k, a.top_k);
   override_with(search.token_sampling.top_p, a.top_p);
   override_with(config.max_source_length, a.max_source_length);
-  search.allow_unk |= a.allow_unk;
-  search.sampling |= a.sampling;
+  override_with(search.allow_unk, a.allow_unk);
+  override_with(search.sampling, a.sampling);
   search.seed = a.seed;
   // A list longer than the beam cannot be; a beam that nobody chose grows with it.
   if (!a.beam_size) search.beam_size = std::max(search.beam_size, search.n_best);
@@ -154,7 +158,12 @@ void add_translate(Program& program) {
            1);
   command.option(
       "--length-penalty", a->length_penalty,
-      "X in the score, log p(output) / length^X + coverage; higher prefers longer outputs");
+      "X in the score, (log p(output) - W * length) / length^X + coverage; higher prefers longer "
+      "outputs");
+  command.option("--word-penalty", a->word_penalty, "W in the score; below 0 it is a reward");
+  at_least(command.option("--repetition-penalty", a->repetition_penalty,
+                          "log p of pieces that the output already holds counts X times"),
+           1);
   at_least(command.option("--coverage-penalty", a->coverage_penalty,
                           "X in the coverage, X * sum over source pieces of log min(attention, 1)"),
            0);
@@ -173,7 +182,7 @@ void add_translate(Program& program) {
   at_least(command.option("--no-repeat-ngram-size", a->no_repeat_ngram_size,
                           "No N pieces in a row twice in an output; 0: any"),
            0);
-  command.flag("--allow-unk", a->allow_unk, "Let outputs hold unknown pieces");
+  command.flag("--allow-unk,!--no-allow-unk", a->allow_unk, "Let outputs hold unknown pieces");
 
   command.group("Constraints");
   command
@@ -188,7 +197,7 @@ void add_translate(Program& program) {
       ->type_name("FILE");
 
   command.group("Sampling");
-  command.flag("--sampling", a->sampling,
+  command.flag("--sampling,!--no-sampling", a->sampling,
                "Draw outputs at random, --n-best of them, instead of searching for the best");
   above(command.option("--temperature", a->temperature, "Draw from p^(1/X)"), 0);
   at_least(command.option("--top-k", a->top_k, "… among the N most probable pieces; 0: all"), 0);

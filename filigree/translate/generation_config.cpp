@@ -20,6 +20,8 @@ void visit_fields(Config& config, const Visit& visit) {
   visit("beam_size", config.search.beam_size);
   visit("n_best", config.search.n_best);
   visit("length_penalty", config.search.length_penalty);
+  visit("word_penalty", config.search.word_penalty);
+  visit("repetition_penalty", config.search.repetition_penalty);
   visit("coverage_penalty", config.search.coverage_penalty);
   visit("max_length_factor", config.search.max_length_factor);
   visit("max_length_offset", config.search.max_length_offset);

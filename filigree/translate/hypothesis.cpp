@@ -19,15 +19,15 @@ double log_coverage(std::span<const float> attention) {
   return sum;
 }
 
-LiveHypothesis LiveHypothesis::extended(int token, StepScores& scores, int row, int end,
-                                        const SearchOptions& options) const {
+LiveHypothesis LiveHypothesis::extended(int token, double log_probability, StepScores& scores,
+                                        int row, int end, const SearchOptions& options) const {
   LiveHypothesis next = *this;
-  const double log_probability = scores.log_probability(row, token);
   next.so_far.token_log_probabilities.push_back(static_cast<float>(log_probability));
   if (std::isinf(log_probability)) {
     next.so_far.impossible += 1;
   } else {
     next.so_far.log_probability += log_probability;
+    next.so_far.penalties += scores.log_probability(row, token) - log_probability;
   }
   if (token != end) next.so_far.tokens.push_back(token);
   if (options.coverage_penalty > 0) scores.add_mean_attention(row, next.attention);
@@ -46,9 +46,10 @@ Hypothesis LiveHypothesis::finished(const SearchOptions& options, bool complete)
   if (options.coverage_penalty > 0) {
     result.coverage = options.coverage_penalty * log_coverage(attention);
   }
-  result.score = result.coverage + normalised_score(result.log_probability,
-                                                    result.token_log_probabilities.size(),
-                                                    options.length_penalty);
+  const size_t length = result.token_log_probabilities.size();
+  result.penalties -= options.word_penalty * static_cast<double>(length);
+  result.score = result.coverage + normalised_score(result.log_probability + result.penalties,
+                                                    length, options.length_penalty);
   if (result.impossible > 0) result.log_probability = -std::numeric_limits<double>::infinity();
   return std::move(result);
 }

@@ -68,13 +68,14 @@ Output join_outputs(const std::vector<Translation>& parts, size_t n, int source_
       joined.piece_links.push_back({link.source + sources_before, link.target + targets_before});
     }
     joined.log_probability += output.log_probability;
+    joined.penalties += output.penalties;
     joined.coverage += output.coverage;
     sources_before += sources;
   }
   append(joined.token_log_probabilities, ends.token_log_probabilities);
   append(joined.attention, ends.attention);
   joined.score =
-      joined.coverage + normalised_score(joined.log_probability,
+      joined.coverage + normalised_score(joined.log_probability + joined.penalties,
                                          joined.token_log_probabilities.size(), length_penalty);
   return joined;
 }

@@ -25,6 +25,10 @@ void SearchOptions::check() const {
     throw UsageError("n-best {} must lie between 1 and the beam size, {}", n_best, beam_size);
   }
   if (!std::isfinite(length_penalty)) throw UsageError("length-penalty must be a finite number");
+  if (!std::isfinite(word_penalty)) throw UsageError("word-penalty must be a finite number");
+  if (!(repetition_penalty >= 1) || !std::isfinite(repetition_penalty)) {
+    throw UsageError("repetition-penalty {} must be a number from 1 up", repetition_penalty);
+  }
   check_not_negative("coverage-penalty", coverage_penalty);
   check_not_negative("max-length-factor", max_length_factor);
   check_not_negative("max-length-offset", max_length_offset);

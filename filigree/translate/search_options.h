@@ -16,9 +16,12 @@ namespace filigree::translate {
 struct SearchOptions {
   int beam_size = 5;  ///< hypotheses kept for a sentence; 1 is greedy search
   int n_best = 1;     ///< hypotheses returned for a sentence, without sampling at most beam_size
-  /// score = log_probability / length^length_penalty + coverage_penalty · log_coverage(attention),
-  /// see normalised_score() and log_coverage().
+  /// score = (log_probability + penalties) / length^length_penalty
+  ///         + coverage_penalty · log_coverage(attention),
+  /// see normalised_score(), Hypothesis::penalties and log_coverage().
   double length_penalty = 1.0;
+  double word_penalty = 0;
+  double repetition_penalty = 1;
   double coverage_penalty = 0;
   /// Longest output, without the end token: max_length_factor · source length + max_length_offset.
   double max_length_factor = 2.0;

@@ -15,7 +15,8 @@ constexpr double kImpossible = 1e6;
 
 /// What hypotheses of the same length are compared by.
 double rank(const LiveHypothesis& hypothesis) {
-  return hypothesis.so_far.log_probability - kImpossible * hypothesis.so_far.impossible;
+  const Hypothesis& so_far = hypothesis.so_far;
+  return so_far.log_probability + so_far.penalties - kImpossible * so_far.impossible;
 }
 
 bool contains(const std::vector<int>& tokens, int token) {
@@ -105,23 +106,27 @@ void SentenceBeam::offer_continuations(int i, StepScores& scores, CandidateBanks
   for (const auto& [token, value] : set_aside) values[token] = value;
 }
 
-/// A log-probability only falls with every token and the coverage penalty takes away, so that a
-/// live hypothesis scores at most what it has now, divided for the length that suits it best: the
-/// longest or, with a negative penalty, the shortest.
+/// A log-probability and the repetition penalty's part of it only fall with every token, and the
+/// coverage penalty takes away, so that a live hypothesis scores at most what it has now for the
+/// length that suits it best: the shortest, the longest, or where (sum − W·length) / length^A has
+/// no slope.
 bool SentenceBeam::nothing_can_win(const std::vector<Continued>& next) const {
   const auto wanted = static_cast<size_t>(options().n_best);
   if (finished_.size() < wanted) return false;
   std::vector<Hypothesis> best(wanted);
   std::partial_sort_copy(finished_.begin(), finished_.end(), best.begin(), best.end(),
                          scores_better);
-  const int shortest = std::max(length() + 1, rules().min_length()) + 1;
-  const int longest = rules().max_length() + 1;
+  const double shortest = std::max(length() + 1, rules().min_length()) + 1;
+  const double longest = std::max(shortest, rules().max_length() + 1.0);
+  const double a = options().length_penalty, w = options().word_penalty;
   return std::none_of(next.begin(), next.end(), [&](const Continued& continued) {
     Hypothesis bound;
     const Hypothesis& so_far = continued.hypothesis.so_far;
     bound.impossible = so_far.impossible;
-    for (const int length : {shortest, longest}) {
-      bound.score = normalised_score(so_far.log_probability, length, options().length_penalty);
+    const double sum = so_far.log_probability + so_far.penalties;
+    const double level = w == 0 || a == 1 ? shortest : -a * sum / (w * (1 - a));
+    for (const double length : {shortest, longest, std::clamp(level, shortest, longest)}) {
+      bound.score = (sum - w * length) / std::pow(length, a);
       if (scores_better(bound, best.back())) return true;
     }
     return false;

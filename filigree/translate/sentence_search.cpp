@@ -31,6 +31,7 @@ void SentenceSearch::extend(StepScores& scores) {
       throw Error("the model's log-probabilities are not numbers (NaN); its weights are damaged");
     }
   }
+  if (options_->repetition_penalty > 1) penalise_repetition(scores);
   std::vector<Continued> next = advance(scores);
   live_.clear();
   parents_.clear();
@@ -41,8 +42,30 @@ void SentenceSearch::extend(StepScores& scores) {
   ++length_;
 }
 
+void SentenceSearch::penalise_repetition(StepScores& scores) {
+  unpenalised_.assign(live_.size(), {});
+  for (int i = 0; i < static_cast<int>(live_.size()); ++i) {
+    float* const values = scores.values(row(i));
+    for (const int token : live_[i].so_far.tokens) {
+      const double log_probability = scores.log_probability(row(i), token);
+      if (!unpenalised_[i].emplace(token, log_probability).second) continue;
+      values[token] = static_cast<float>(scores.log_normaliser(row(i)) +
+                                         options_->repetition_penalty * log_probability);
+    }
+  }
+}
+
+double SentenceSearch::log_probability(int live, int token, StepScores& scores) const {
+  if (options_->repetition_penalty > 1) {
+    const auto found = unpenalised_[live].find(token);
+    if (found != unpenalised_[live].end()) return found->second;
+  }
+  return scores.log_probability(row(live), token);
+}
+
 LiveHypothesis SentenceSearch::extended(int live, int token, StepScores& scores) const {
-  return live_[live].extended(token, scores, row(live), vocabulary_->end, *options_);
+  return live_[live].extended(token, log_probability(live, token, scores), scores, row(live),
+                              vocabulary_->end, *options_);
 }
 
 Hypothesis SentenceSearch::finished(LiveHypothesis hypothesis, bool complete) const {

@@ -1,6 +1,7 @@
 // The search of one sentence, step by step.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "filigree/translate/hypothesis.h"
@@ -39,6 +40,8 @@ class SentenceSearch {
   virtual std::vector<Continued> advance(StepScores& scores) = 0;
 
   int row(int live) const { return first_row_ + live; }
+  /// What the model says of a token, without the repetition penalty.
+  double log_probability(int live, int token, StepScores& scores) const;
   /// A live hypothesis and one more token.
   LiveHypothesis extended(int live, int token, StepScores& scores) const;
   Hypothesis finished(LiveHypothesis hypothesis, bool complete) const;
@@ -51,11 +54,15 @@ class SentenceSearch {
   int length() const { return length_; }
 
  private:
+  void penalise_repetition(StepScores& scores);
+
   TokenRules rules_;
   const SearchOptions* options_;
   const TargetVocabulary* vocabulary_;
   std::vector<LiveHypothesis> live_;
   std::vector<int> parents_;  ///< for every live hypothesis, its parent among those before
+  /// With a repetition penalty: for every live hypothesis, what the model says of its tokens.
+  std::vector<std::map<int, double>> unpenalised_;
   int length_ = 0;
   int first_row_ = 0;  ///< of this sentence among the rows of the last step
 };

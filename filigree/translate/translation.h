@@ -18,6 +18,7 @@ struct Output {
   std::vector<float> token_log_probabilities;
   double log_probability = 0;       ///< their sum
   double score = 0;                 ///< see SearchOptions::length_penalty
+  double penalties = 0;             ///< see Hypothesis::penalties
   double coverage = 0;              ///< what the coverage penalty adds to the score
   std::vector<text::Range> places;  ///< the bytes of `text` that every piece stands for
   /// Which pieces of the source, by position, every piece is linked with; where asked for.

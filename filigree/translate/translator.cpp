@@ -67,6 +67,7 @@ Output to_output(const text::Tokenizer& tokenizer, Hypothesis hypothesis) {
   for (const int id : hypothesis.tokens) output.pieces.push_back(tokenizer.piece(id));
   output.token_log_probabilities = std::move(hypothesis.token_log_probabilities);
   output.log_probability = hypothesis.log_probability;
+  output.penalties = hypothesis.penalties;
   output.coverage = hypothesis.coverage;
   output.score = hypothesis.score;
   output.attention = std::move(hypothesis.attention);

@@ -163,6 +163,19 @@ TEST_F(Translate, AnEnsembleOfOneModelTwiceIsThatModel) {
   EXPECT_EQ(two.out, one.out);
 }
 
+TEST_F(Translate, TheCommandLineOverridesWhatTheModelSwitchesOn) {
+  const std::string drawing = model_with(
+      "generation_config.json", R"({"sampling": true, "allow_unk": true, "temperature": 50})");
+  const auto translate = [&](std::vector<std::string> options) {
+    options.insert(options.begin(), {"translate", "-m"});
+    return run_filigree(options, "red cat\nblue dog\nold sun\n").out;
+  };
+  const std::string searched = translate({model()});
+  EXPECT_NE(translate({drawing}), searched);
+  EXPECT_EQ(translate({drawing, "--no-sampling", "--no-allow-unk"}), searched);
+  EXPECT_EQ(translate({drawing, "--sampling", "--sampling=false"}), searched);
+}
+
 TEST_F(Translate, WrongSearchOptionsAreOneLine) {
   const auto translate = [&](std::vector<std::string> options) {
     options.insert(options.begin(), {"translate", "-m", model()});
@@ -173,6 +186,7 @@ TEST_F(Translate, WrongSearchOptionsAreOneLine) {
   EXPECT_THAT(translate({"--sampling", "--temperature", "0"}),
               FailsWith(2, HasSubstr("more than 0")));
   EXPECT_THAT(translate({"--coverage-penalty", "-1"}), FailsWith(2, HasSubstr("at least 0")));
+  EXPECT_THAT(translate({"--repetition-penalty", "0.5"}), FailsWith(2, HasSubstr("at least 1")));
   const std::string one = folder_.write("one", "rot\n"), greek = folder_.write("greek", "\nΩ\n");
   EXPECT_THAT(translate({"--sampling", "--require-phrases", one}),
               FailsWith(2, HasSubstr("--require-phrases")));

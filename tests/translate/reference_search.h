@@ -110,7 +110,8 @@ class ReferenceSearch {
   struct Item {
     Tokens tokens;
     std::vector<float> log_probabilities;
-    double sum = 0;
+    double sum = 0;  // With the repetition penalty.
+    double log_probability = 0;
     int impossible = 0, row = 0, token = 0;
     bool ended = false;
   };
@@ -166,8 +167,10 @@ class ReferenceSearch {
 
   Item continued(Item item, int row, int token, float log_probability) const {
     item.log_probabilities.push_back(log_probability);
+    const bool repeats = std::count(item.tokens.begin(), item.tokens.end(), token) > 0;
     if (std::isfinite(log_probability)) {
-      item.sum += log_probability;
+      item.sum += log_probability * (repeats ? options_.repetition_penalty : 1);
+      item.log_probability += log_probability;
     } else {
       item.impossible += 1;
     }
@@ -259,12 +262,13 @@ class ReferenceSearch {
     hypothesis.tokens = item.tokens;
     hypothesis.token_log_probabilities = item.log_probabilities;
     hypothesis.impossible = item.impossible;
-    hypothesis.log_probability = item.impossible > 0 ? -INFINITY : item.sum;
+    hypothesis.log_probability = item.impossible > 0 ? -INFINITY : item.log_probability;
     hypothesis.complete = complete;
     hypothesis.has_required = !dropped_ && needed(item.tokens) == 0;
     const size_t steps = item.log_probabilities.size();
     const double length = static_cast<double>(std::max<size_t>(steps, 1));
-    hypothesis.score = item.sum / std::pow(length, options_.length_penalty);
+    hypothesis.score = (item.sum - options_.word_penalty * static_cast<double>(steps)) /
+                       std::pow(length, options_.length_penalty);
     if (options_.coverage_penalty > 0) {
       std::vector<float> received(model_.source_length);
       for (size_t t = 0; t < steps; ++t) {

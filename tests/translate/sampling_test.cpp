@@ -195,6 +195,23 @@ TEST(Sampling, RulesHold) {
   }
 }
 
+TEST(Sampling, ARepetitionPenaltyRaisesWhatIsRepeatedToItsPower) {
+  ScoreTable table({3}, 4);
+  table.set({}, {0, 0, 1, 0});
+  table.set({2}, {0, 0, 0.8f, 0.2f});
+  for (const int last : {2, 3}) table.set({2, last}, {0, 1, 0, 0});
+  SearchOptions options = sampling_options(20000, 2);
+  options.repetition_penalty = 3;
+  int repeated = 0;
+  const auto samples = beam_search(table, {{1, {}, 9}}, options).at(0);
+  for (const Hypothesis& h : samples) {
+    const bool repeats = h.tokens.at(1) == 2;
+    repeated += repeats;
+    EXPECT_FLOAT_EQ(h.token_log_probabilities.at(1), std::log(repeats ? 0.8f : 0.2f));
+  }
+  EXPECT_NEAR(repeated / 20000.0, 0.512 / 0.712, 0.02);
+}
+
 TEST(Sampling, TokensOfProbabilityZeroThatAPrefixBringsInAreCounted) {
   ScoreTable table({3}, 4);
   table.set({}, {0, 0.5f, 0.5f, 0});

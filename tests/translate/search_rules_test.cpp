@@ -44,6 +44,8 @@ Setting random_setting(uint64_t seed, int least_vocabulary = 4, int most_vocabul
   o.beam_size = static_cast<int>(1 + random.below(6));
   o.n_best = static_cast<int>(1 + random.below(o.beam_size));
   o.length_penalty = one_of(random, {1.0, 0.0, 0.6, 2.0, -0.5});
+  o.word_penalty = one_of(random, {0.0, 0.0, 0.5, -0.5});
+  o.repetition_penalty = one_of(random, {1.0, 1.0, 1.3, 3.0});
   o.coverage_penalty = one_of(random, {0.0, 0.2, 1.0});
   o.max_length_factor = one_of(random, {0.0, 1.0, 1.5});
   o.max_length_offset = static_cast<int>(random.below(6));
@@ -142,14 +144,17 @@ class Enumeration {
     const auto scores = table_.log_probabilities_of(sentence_, tokens);
     const int length = static_cast<int>(tokens.size());
     if (length >= o_.min_length_for(length_) && std::isfinite(scores[kEnd]) && legal(tokens)) {
-      all_.emplace_back(tokens, (sum + scores[kEnd]) / std::pow(length + 1.0, o_.length_penalty));
+      const double words = length + 1.0;
+      all_.emplace_back(tokens, (sum + scores[kEnd] - o_.word_penalty * words) /
+                                    std::pow(words, o_.length_penalty));
     }
     if (length == o_.max_length(length_)) return;
     for (int token = 2; token < static_cast<int>(scores.size()); ++token) {
       if (!std::isfinite(scores[token])) continue;
       Tokens longer = tokens;
       longer.push_back(token);
-      extend(longer, sum + scores[token]);
+      const bool repeats = std::count(tokens.begin(), tokens.end(), token) > 0;
+      extend(longer, sum + scores[token] * (repeats ? o_.repetition_penalty : 1));
     }
   }
   bool legal(const Tokens& tokens) const {

@@ -64,6 +64,8 @@ TEST(GenerationConfig, WhatIsWrittenIsRead) {
   config.search.max_length_offset = 3;
   config.search.min_length = 1;
   config.search.min_length_factor = 0.25;
+  config.search.word_penalty = -0.1;
+  config.search.repetition_penalty = 1.2;
   config.search.coverage_penalty = 0.2;
   config.search.no_repeat_ngram_size = 4;
   config.search.allow_unk = true;
@@ -74,6 +76,8 @@ TEST(GenerationConfig, WhatIsWrittenIsRead) {
   EXPECT_EQ(to_json(read), to_json(config));
   EXPECT_EQ(read.search.length_penalty, 0.6);
   EXPECT_TRUE(read.search.allow_unk);
+  EXPECT_EQ(read.search.word_penalty, -0.1);
+  EXPECT_EQ(read.search.repetition_penalty, 1.2);
   EXPECT_EQ(read.search.coverage_penalty, 0.2);
   EXPECT_EQ(read.search.min_length_factor, 0.25);
   EXPECT_EQ(read.search.no_repeat_ngram_size, 4);
@@ -103,6 +107,8 @@ TEST(GenerationConfig, ErrorsNameTheFileAndTheKey) {
   EXPECT_THAT(reading(R"({"allow_unk": 1})"), ThrowsMessage<Error>(HasSubstr("\"allow_unk\"")));
   EXPECT_THAT(reading(R"({"beam_size": 0})"), ThrowsMessage<Error>(HasSubstr("g.json: beam-size")));
   EXPECT_THAT(reading(R"({"top_p": 2})"), ThrowsMessage<Error>(HasSubstr("g.json: top-p")));
+  EXPECT_THAT(reading(R"({"repetition_penalty": 0.9})"),
+              ThrowsMessage<Error>(HasSubstr("g.json: repetition-penalty 0.9")));
   EXPECT_THAT(reading(R"({"coverage_penalty": -1})"),
               ThrowsMessage<Error>(HasSubstr("g.json: coverage-penalty")));
   EXPECT_THAT(reading(R"({"max_source_length": 0})"),
