@@ -7,6 +7,8 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <array>
+#include <functional>
 
 #include "filigree/entmax/across-inl.h"
 #include "filigree/entmax/along-inl.h"
@@ -24,6 +26,9 @@ inline Rows Skip(Rows shape, int64_t rows) {
   if (shape.lengths) shape.lengths += rows;
   return shape;
 }
+
+/// So few rows would leave most lanes of a block idle.
+constexpr int64_t kFewRows = 2;
 
 /// Calls solve(z, n, p, next) for every row, which returns a RowResult; next: the entries of the
 /// row that follows in memory, or 0.
@@ -45,6 +50,20 @@ void SoftmaxRows(Rows shape, const T* z, T* p, T* tau, int64_t* support) {
   const hn::ScalableTag<T> d;
   EachRow(shape, z, p, tau, support, [&](const T* row, size_t n, T* out, size_t) HWY_ATTR {
     return SoftmaxAlong(d, static_cast<T>(shape.scale), row, n, out);
+  });
+}
+
+/// One row of at most kMostAcross entries along the lanes, with the bits of a row to a lane.
+template <class Transform, class T>
+void EntmaxAlone(const Transform& transform, Rows shape, const T* z, T* p, T* tau,
+                 int64_t* support) {
+  const hn::ScalableTag<T> d;
+  constexpr size_t kRoom = kMostAcross + 3 * hn::MaxLanes(d);
+  HWY_ALIGN T t[kRoom], q[kRoom];
+  KeepBits keep[kMostAcross];
+  EachRow(shape, z, p, tau, support, [&](const T* row, size_t n, T* out, size_t next) HWY_ATTR {
+    return EntmaxAlong<InOrder>(d, transform, static_cast<T>(shape.scale), row, n, next, out, t, q,
+                                keep);
   });
 }
 
@@ -77,14 +96,15 @@ void EntmaxRows(const Transform& transform, Rows shape, const T* z, T* p, T* tau
   const hn::ScalableTag<T> d;
   // The choice must not depend on the number of rows, so that a row always gives the same bits.
   if (shape.size <= kMostAcross) {
+    if (shape.rows <= kFewRows) return EntmaxAlone(transform, shape, z, p, tau, support);
     return AcrossRows<2>(d, transform, shape, z, p, tau, support);
   }
   const size_t size = static_cast<size_t>(shape.size);
   Scratch<T> t(AlongRoom(d, size)), q(AlongRoom(d, size));
   Scratch<KeepBits> keep(VectorsFor(d, size));
   EachRow(shape, z, p, tau, support, [&](const T* row, size_t n, T* out, size_t next) HWY_ATTR {
-    return EntmaxAlong(d, transform, static_cast<T>(shape.scale), row, n, next, out, t.data(),
-                       q.data(), keep.data());
+    return EntmaxAlong<SumLanes<hn::ScalableTag<T>>>(d, transform, static_cast<T>(shape.scale), row,
+                                                     n, next, out, t.data(), q.data(), keep.data());
   });
 }
 
@@ -104,6 +124,20 @@ void SteepRows(double alpha, Rows shape, const T* z, T* p, T* tau, int64_t* supp
   });
 }
 
+/// The transform of an α. Setting one up costs as much as solving a short row, and a model has few,
+/// which come again and again: a thread keeps those that it has used last.
+template <class T>
+const AnyAlpha<T>& TransformOf(double alpha) {
+  struct Entry {
+    double alpha = 1.25;
+    AnyAlpha<T> transform{1.25};
+  };
+  thread_local std::array<Entry, 64> entries;
+  Entry& entry = entries[std::hash<double>()(alpha) % entries.size()];
+  if (entry.alpha != alpha) entry = {alpha, AnyAlpha<T>(alpha)};
+  return entry.transform;
+}
+
 template <class T>
 void Forward(Rows shape, const T* z, double alpha, T* p, T* tau, int64_t* support) {
   if (alpha == 1) {
@@ -113,7 +147,7 @@ void Forward(Rows shape, const T* z, double alpha, T* p, T* tau, int64_t* suppor
   } else if (alpha == 2) {
     EntmaxRows(Sparsemax<T>(), shape, z, p, tau, support);
   } else if (alpha < 2) {
-    EntmaxRows(AnyAlpha<T>(alpha), shape, z, p, tau, support);
+    EntmaxRows(TransformOf<T>(alpha), shape, z, p, tau, support);
   } else {
     SteepRows(alpha, shape, z, p, tau, support);
   }

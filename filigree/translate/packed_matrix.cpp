@@ -9,6 +9,7 @@
 #include <new>
 
 #include "filigree/base/error.h"
+#include "filigree/base/memory.h"
 #include "filigree/translate/amx.h"
 
 namespace filigree::translate {
@@ -58,6 +59,7 @@ PackedMatrix::PackedMatrix(const float* weight, const float* bias, int64_t outpu
   bytes_ = static_cast<size_t>(panels() * panel_size()) * size_of(precision);
   weights_.reset(hwy::AllocateAlignedBytes(bytes_, nullptr, nullptr));
   if (!weights_ && bytes_ > 0) throw std::bad_alloc();
+  prefer_huge_pages(weights_.get(), bytes_);
   std::memset(weights_.get(), 0, bytes_);
   scale_.assign(bias_.size(), 1.0f);
 

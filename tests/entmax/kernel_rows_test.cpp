@@ -19,21 +19,25 @@ class EntmaxRows : public ::testing::Test {};
 TYPED_TEST_SUITE(EntmaxRows, Scalars);
 
 TYPED_TEST(EntmaxRows, ARowGivesTheSameBitsAloneAndInABlock) {
-  for (int64_t n : {1, 5, 33, 128, 129}) {
-    for (double alpha : kAlphas) {
-      const auto z = random_scores<TypeParam>(37 * n, 3);
-      const auto block = forward(z, alpha, 37);
-      for (int64_t r = 0; r < 37; ++r) {
-        const auto row = z.begin() + r * n, p = block.p.begin() + r * n;
-        const auto lone = forward(std::vector<TypeParam>(row, row + n), alpha);
-        EXPECT_EQ(std::vector<TypeParam>(p, p + n), lone.p);
-        EXPECT_EQ(block.tau[r], lone.tau[0]);
+  for (int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    SCOPED_TRACE(hwy::TargetName(target));
+    const OnTarget on(target);
+    for (int64_t n : {1, 5, 33, 128, 129, 256, 257}) {
+      for (double alpha : kAlphas) {
+        const auto z = random_scores<TypeParam>(37 * n, 3);
+        const auto block = forward(z, alpha, 37);
+        for (int64_t r = 0; r < 37; ++r) {
+          const auto row = z.begin() + r * n, p = block.p.begin() + r * n;
+          const auto lone = forward(std::vector<TypeParam>(row, row + n), alpha);
+          EXPECT_EQ(std::vector<TypeParam>(p, p + n), lone.p);
+          EXPECT_EQ(block.tau[r], lone.tau[0]);
+        }
       }
     }
   }
 }
 
-// Up to 128 entries a row is solved in a lane, longer ones along the lanes.
+// Up to 256 entries a row is solved in a lane, longer ones along the lanes.
 TYPED_TEST(EntmaxRows, MaskedEntriesAtTheEndChangeNothing) {
   for (int64_t n : {1, 9, 60}) {
     for (double alpha : kAlphas) {
