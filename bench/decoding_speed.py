@@ -11,10 +11,13 @@ round). Sources and outputs have the same lengths for all.
          --beam_size {beam} --batch_size {batch} --inter_threads {threads} --intra_threads 1
          --min_decoding_length {length} --max_decoding_length {length} --compute_type float32'
 
-A peer is a command in which names in braces are replaced; --define models=DIR adds one. Its time is
+    python3 bench/decoding_speed.py --table speed.json
+
+prints what --json has gathered as a table in Markdown. A peer is a command in which names in braces are replaced; --define models=DIR adds one. Its time is
 that of the whole file without that of the file's first line, which stands for its start.
 """
 import argparse
+import itertools
 import json
 import os
 import random
@@ -27,7 +30,7 @@ import time
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--program", required=True, help="decoding_bench")
+    parser.add_argument("--program", help="decoding_bench")
     parser.add_argument("--methods", default="softmax,adaptive",
                         help="transforms, each maybe with :PRECISION")
     parser.add_argument("--peer", action="append", default=[], metavar="NAME=COMMAND")
@@ -36,11 +39,12 @@ def arguments():
     parser.add_argument("--vocabularies", default="8000,32000")
     parser.add_argument("--beams", default="1,5")
     parser.add_argument("--batches", default="1,32")
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", default="2")
     parser.add_argument("--length", type=int, default=24, help="words of every output")
     parser.add_argument("--seconds", type=float, default=1.0, help="about how long a run takes")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--json", help="file to append the figures to, one object a line")
+    parser.add_argument("--table", metavar="JSON", help="print such a file as a table, and stop")
     return parser.parse_args()
 
 
@@ -82,8 +86,22 @@ def peer_speed(command, names, lines, folder):
     return (tokens - first_tokens) / (took - started)
 
 
+def print_table(file):
+    """A row for every setting, a column for every method: tokens per second of the first, ratios of the others."""
+    rows = [json.loads(line) for line in open(file)]
+    methods = [key[:-len(" ratio")] for key in rows[0] if key.endswith(" ratio")]
+    heads = ["preset", "vocabulary", "beam", "batch", "threads", methods[0] + ", tokens/s"] + methods[1:]
+    print("| " + " | ".join(heads) + " |\n" + "|---" * len(heads) + "|")
+    for row in rows:
+        cells = [f"`{row['preset']}`", *(row[key] for key in heads[1:5]), f"{row[methods[0]]:.0f}"]
+        cells += [f"{row[method + ' ratio']:.2f}" for method in methods[1:]]
+        print("| " + " | ".join(map(str, cells)) + " |")
+
+
 def main():
     a = arguments()
+    if a.table:
+        return print_table(a.table)
     peers = dict(peer.split("=", 1) for peer in a.peer)
     defined = dict(name.split("=", 1) for name in a.define)
     methods = a.methods.split(",")
@@ -97,15 +115,15 @@ def main():
                 with open(sources, "w") as file:
                     file.writelines(lines)
                 ours = {m: Ours(a, preset, vocabulary, m, sources) for m in methods}
-                for beam in a.beams.split(","):
-                    for batch in a.batches.split(","):
-                        measure(a, preset, vocabulary, beam, batch, ours, peers, defined, lines, folder)
+                for threads, beam, batch in itertools.product(
+                        map(int, a.threads.split(",")), a.beams.split(","), a.batches.split(",")):
+                    measure(a, preset, vocabulary, beam, batch, threads, ours, peers, defined, lines,
+                            folder)
                 for method in ours.values():
                     method.close()
 
 
-def measure(a, preset, vocabulary, beam, batch, ours, peers, defined, lines, folder):
-    threads = a.threads
+def measure(a, preset, vocabulary, beam, batch, threads, ours, peers, defined, lines, folder):
     first = next(iter(ours.values()))
     # Enough sentences for all threads to be busy, and about the time asked for.
     least = 4 * threads * min(int(batch), 8)
