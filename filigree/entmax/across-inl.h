@@ -48,7 +48,7 @@ HWY_INLINE void EntmaxAcross(D d, const Transform& transform, Rows shape, int64_
     const T* row = z + r * shape.stride;
     max[r] = MaxOrNan(d, row, length(r));
     if (!(std::abs(max[r]) < kInfinity<T>)) continue;
-    kept[r] = Compact(d, row, length(r), max[r], scale, transform.epsilon(), packed + r * pitch,
+    kept[r] = Compact(d, row, length(r), max[r], scale, transform.epsilon(r), packed + r * pitch,
                       keep + r * words);
     longest = std::max(longest, kept[r]);
   }
@@ -80,7 +80,8 @@ HWY_INLINE void EntmaxAcross(D d, const Transform& transform, Rows shape, int64_
       result = OddRow(z + r * shape.stride, n, max[r], row);
     } else {
       Expand(d, packed + r * pitch, keep + r * words, n, row);
-      result = {transform.Tau(lane_theta[r], max[r] * scale), static_cast<int64_t>(lane_count[r])};
+      result = {transform.Tau(lane_theta[r], max[r] * scale, r),
+                static_cast<int64_t>(lane_count[r])};
     }
     simd::FillZero(row + n, row + shape.size);
     if (tau) tau[r] = static_cast<T>(result.tau);

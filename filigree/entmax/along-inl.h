@@ -48,15 +48,9 @@ HWY_INLINE size_t AlongRoom(D d, size_t n) {
   return n + 3 * hn::Lanes(d);
 }
 
-/// The sum of all lanes, in every lane.
-template <class D>
-struct SumLanes {
-  HWY_INLINE hn::Vec<D> operator()(hn::Vec<D> v) const { return hn::SumOfLanes(D(), v); }
-};
-
 /// One row; `next` entries that follow it will be asked for soon. Scratch: t and q for AlongRoom(n)
-/// entries, keep for every vector of the row. reduce: SumLanes<D> or InOrder.
-template <class Reduce, class Transform, class D, class T = hn::TFromD<D>>
+/// entries, keep for every vector of the row.
+template <class Transform, class D, class T = hn::TFromD<D>>
 HWY_INLINE RowResult EntmaxAlong(D d, const Transform& transform, T scale, const T* z, size_t n,
                                  size_t next, T* p, T* HWY_RESTRICT t, T* HWY_RESTRICT q,
                                  KeepBits* HWY_RESTRICT keep) {
@@ -69,7 +63,8 @@ HWY_INLINE RowResult EntmaxAlong(D d, const Transform& transform, T scale, const
   const size_t end = (count + 2 * lanes - 1) / (2 * lanes) * (2 * lanes);
 
   Fetch fetch(z + n, next, p, n);
-  const auto solution = ReplaceByP(d, transform, t, end, q, fetch, Reduce());
+  const auto sum_lanes = [d](hn::Vec<D> v) HWY_ATTR { return hn::SumOfLanes(d, v); };
+  const auto solution = ReplaceByP(d, transform, t, end, q, fetch, sum_lanes);
   Expand(d, t, keep, n, p);
   return {transform.Tau(hn::GetLane(solution.theta), max * scale),
           static_cast<int64_t>(hn::GetLane(solution.support))};

@@ -27,9 +27,6 @@ inline Rows Skip(Rows shape, int64_t rows) {
   return shape;
 }
 
-/// So few rows would leave most lanes of a block idle.
-constexpr int64_t kFewRows = 2;
-
 /// Calls solve(z, n, p, next) for every row, which returns a RowResult; next: the entries of the
 /// row that follows in memory, or 0.
 template <class T, class Solve>
@@ -50,20 +47,6 @@ void SoftmaxRows(Rows shape, const T* z, T* p, T* tau, int64_t* support) {
   const hn::ScalableTag<T> d;
   EachRow(shape, z, p, tau, support, [&](const T* row, size_t n, T* out, size_t) HWY_ATTR {
     return SoftmaxAlong(d, static_cast<T>(shape.scale), row, n, out);
-  });
-}
-
-/// One row of at most kMostAcross entries along the lanes, with the bits of a row to a lane.
-template <class Transform, class T>
-void EntmaxAlone(const Transform& transform, Rows shape, const T* z, T* p, T* tau,
-                 int64_t* support) {
-  const hn::ScalableTag<T> d;
-  constexpr size_t kRoom = kMostAcross + 3 * hn::MaxLanes(d);
-  HWY_ALIGN T t[kRoom], q[kRoom];
-  KeepBits keep[kMostAcross];
-  EachRow(shape, z, p, tau, support, [&](const T* row, size_t n, T* out, size_t next) HWY_ATTR {
-    return EntmaxAlong<InOrder>(d, transform, static_cast<T>(shape.scale), row, n, next, out, t, q,
-                                keep);
   });
 }
 
@@ -96,15 +79,14 @@ void EntmaxRows(const Transform& transform, Rows shape, const T* z, T* p, T* tau
   const hn::ScalableTag<T> d;
   // The choice must not depend on the number of rows, so that a row always gives the same bits.
   if (shape.size <= kMostAcross) {
-    if (shape.rows <= kFewRows) return EntmaxAlone(transform, shape, z, p, tau, support);
     return AcrossRows<2>(d, transform, shape, z, p, tau, support);
   }
   const size_t size = static_cast<size_t>(shape.size);
   Scratch<T> t(AlongRoom(d, size)), q(AlongRoom(d, size));
   Scratch<KeepBits> keep(VectorsFor(d, size));
   EachRow(shape, z, p, tau, support, [&](const T* row, size_t n, T* out, size_t next) HWY_ATTR {
-    return EntmaxAlong<SumLanes<hn::ScalableTag<T>>>(d, transform, static_cast<T>(shape.scale), row,
-                                                     n, next, out, t.data(), q.data(), keep.data());
+    return EntmaxAlong(d, transform, static_cast<T>(shape.scale), row, n, next, out, t.data(),
+                       q.data(), keep.data());
   });
 }
 
@@ -153,6 +135,43 @@ void Forward(Rows shape, const T* z, double alpha, T* p, T* tau, int64_t* suppor
   }
 }
 
+/// Whether AnyAlpha is what solves it.
+inline bool IsAnyAlpha(double alpha) { return alpha > 1 && alpha < 2 && alpha != 1.5; }
+
+void ForwardByRow(Rows shape, const float* z, const double* alpha, float* p) {
+  const hn::ScalableTag<float> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto solve = [&](int64_t first, int64_t rows, auto&& how) HWY_ATTR {
+    Rows part = Skip(shape, first);
+    part.rows = rows;
+    how(part, z + first * shape.stride, p + first * shape.stride);
+  };
+  for (int64_t r = 0; r < shape.rows;) {
+    int64_t same = 1;
+    while (r + same < shape.rows && alpha[r + same] == alpha[r]) ++same;
+    const bool alone = shape.size > kMostAcross || !IsAnyAlpha(alpha[r]);
+    if (alone || same >= lanes) {
+      const int64_t rows = alone ? same : same / lanes * lanes;
+      solve(r, rows, [&](Rows part, const float* from, float* to) HWY_ATTR {
+        Forward<float>(part, from, alpha[r], to, nullptr, nullptr);
+      });
+      r += rows;
+      continue;
+    }
+    // What is left of this α and the rows of others that follow, up to a vector.
+    AlphaByLane<float> transform;
+    int64_t rows = 0;
+    for (; rows < lanes && r + rows < shape.rows && IsAnyAlpha(alpha[r + rows]); ++rows) {
+      transform.SetLane(static_cast<size_t>(rows), TransformOf<float>(alpha[r + rows]));
+    }
+    solve(r, rows, [&](Rows part, const float* from, float* to) HWY_ATTR {
+      AcrossRows<2>(d, transform, part, from, to, static_cast<float*>(nullptr),
+                    static_cast<int64_t*>(nullptr));
+    });
+    r += rows;
+  }
+}
+
 void ForwardFloat(Rows shape, const float* z, double alpha, float* p, float* tau,
                   int64_t* support) {
   Forward(shape, z, alpha, p, tau, support);
@@ -171,6 +190,7 @@ namespace filigree::entmax_kernels {
 
 HWY_EXPORT(ForwardFloat);
 HWY_EXPORT(ForwardDouble);
+HWY_EXPORT(ForwardByRow);
 
 void forward(Rows shape, const float* z, double alpha, float* p, float* tau, int64_t* support) {
   HWY_DYNAMIC_DISPATCH(ForwardFloat)(shape, z, alpha, p, tau, support);
@@ -178,6 +198,10 @@ void forward(Rows shape, const float* z, double alpha, float* p, float* tau, int
 
 void forward(Rows shape, const double* z, double alpha, double* p, double* tau, int64_t* support) {
   HWY_DYNAMIC_DISPATCH(ForwardDouble)(shape, z, alpha, p, tau, support);
+}
+
+void forward_by_row(Rows shape, const float* z, const double* alpha, float* p) {
+  HWY_DYNAMIC_DISPATCH(ForwardByRow)(shape, z, alpha, p);
 }
 
 }  // namespace filigree::entmax_kernels

@@ -38,6 +38,10 @@ void forward(Rows shape, const float* z, double alpha, float* p, float* tau = nu
 void forward(Rows shape, const double* z, double alpha, double* p, double* tau = nullptr,
              int64_t* support = nullptr);
 
+/// p with an α ≥ 1 for every row, as attention heads have: rows of several α share the vectors. A
+/// row gives the bits that it gives with one α.
+void forward_by_row(Rows shape, const float* z, const double* alpha, float* p);
+
 /// dz, the gradient with respect to the scores, from p and its cotangent dp. In place allowed
 /// (dz == dp). With s_i = p_i^{2−α} on the support and δ = ⟨s, dp⟩ / Σs: dz = s (dp − δ).
 /// dalpha (one per row, may be null): Σ_i dp_i ∂p_i/∂α, without cancellation as α → 1; at α = 1

@@ -74,83 +74,13 @@ HWY_INLINE void SumTerms(D d, const T* HWY_RESTRICT t, size_t n, Fetch& fetch, V
   s = hn::Add(s0, s1);
 }
 
-/// What `reduce` is for one row along the lanes whose sums are to be, to the bit, those of a row to
-/// a lane: the terms come from vectors and are added up one by one.
-struct InOrder {
-  template <class V>
-  HWY_INLINE V operator()(V sum) const {
-    return sum;
-  }
-};
-template <class Reduce>
-inline constexpr bool kInOrder = std::is_same_v<Reduce, InOrder>;
-
-/// The sums of a row: SumTerms, then reduce.
-template <class D, class Reduce, class Terms, class T = hn::TFromD<D>, class V = hn::Vec<D>>
-HWY_INLINE void SumRow(D d, const T* HWY_RESTRICT t, size_t n, Fetch& fetch, const Reduce& reduce,
-                       V& f, V& s, Terms&& terms) {
-  if constexpr (!kInOrder<Reduce>) {
-    SumTerms(d, t, n, fetch, f, s, terms);
-    f = reduce(f);
-    s = reduce(s);
-  } else {
-    const hn::CappedTag<T, 1> one;
-    const size_t lanes = hn::Lanes(d);
-    HWY_ALIGN T us[2 * hn::MaxLanes(d)], qs[2 * hn::MaxLanes(d)];
-    auto f0 = hn::Zero(one), s0 = f0, f1 = f0, s1 = f0;
-    for (size_t i = 0; i < n; i += 2 * lanes) {
-      fetch();
-      for (const size_t half : {size_t{0}, lanes}) {
-        V u, q;
-        terms(i + half, hn::Load(d, t + i + half), u, q);
-        hn::Store(u, d, us + half);
-        hn::Store(q, d, qs + half);
-      }
-      for (size_t k = 0; k < 2 * lanes; k += 2) {
-        const auto q0 = hn::LoadU(one, qs + k), q1 = hn::LoadU(one, qs + k + 1);
-        f0 = hn::MulAdd(q0, hn::LoadU(one, us + k), f0);
-        s0 = hn::Add(s0, q0);
-        f1 = hn::MulAdd(q1, hn::LoadU(one, us + k + 1), f1);
-        s1 = hn::Add(s1, q1);
-      }
-    }
-    f = hn::Set(d, hn::GetLane(hn::Add(f0, f1)));
-    s = hn::Set(d, hn::GetLane(hn::Add(s0, s1)));
-  }
-}
-
-/// Σ terms(i) of a row over whole vectors up to n.
-template <class D, class Reduce, class Terms, class T = hn::TFromD<D>>
-HWY_INLINE hn::Vec<D> SumVectors(D d, size_t n, const Reduce& reduce, Terms&& terms) {
-  if constexpr (!kInOrder<Reduce>) {
-    return reduce(simd::SumInBlocks(d, n, terms));
-  } else {
-    const hn::CappedTag<T, 1> one;
-    const size_t lanes = hn::Lanes(d);
-    HWY_ALIGN T values[hn::MaxLanes(d)];
-    // As SumInBlocks does with one lane.
-    auto sum = hn::Zero(one), block = sum;
-    for (size_t i = 0; i < n; i += lanes) {
-      hn::Store(terms(i), d, values);
-      for (size_t k = 0; k < lanes; ++k) {
-        block = hn::Add(block, hn::LoadU(one, values + k));
-        if ((i + k + 1) % 32 == 0) {
-          sum = hn::Add(sum, block);
-          block = hn::Zero(one);
-        }
-      }
-    }
-    return hn::Set(d, hn::GetLane(hn::Add(sum, block)));
-  }
-}
-
 /// θ before the last step, S there, and the step.
 template <class D>
 struct Theta {
   hn::Vec<D> before, slope, step;
 };
 
-/// Steps with rough sums, from 0.
+/// Steps with rough sums, from 0; without a number of squarings, those of the lanes.
 template <int kSquarings, class Transform, class D, class Reduce, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> RoughSteps(D d, const Transform& transform, const T* t, size_t n,
                                  Fetch& fetch, const Reduce& reduce) {
@@ -159,10 +89,20 @@ HWY_INLINE hn::Vec<D> RoughSteps(D d, const Transform& transform, const T* t, si
   for (int i = 0; i < transform.rough_steps(); ++i) {
     V f, s;
     const V top = transform.Top(d, theta);
-    SumRow(d, t, n, fetch, reduce, f, s, [&](size_t, V v, V& u, V& q) HWY_ATTR {
-      transform.template RoughTerms<kSquarings>(d, v, top, u, q);
+    SumTerms(d, t, n, fetch, f, s, [&](size_t, V v, V& u, V& q) HWY_ATTR {
+      if constexpr (kSquarings < 0) {
+        transform.RoughTerms(d, v, top, u, q);
+      } else {
+        transform.template RoughTerms<kSquarings>(d, v, top, u, q);
+      }
     });
-    theta = hn::Max(hn::Add(theta, transform.RoughStep(d, f, s)), hn::Zero(d));
+    const V next =
+        hn::Max(hn::Add(theta, transform.RoughStep(d, reduce(f), reduce(s))), hn::Zero(d));
+    if constexpr (kSquarings < 0) {
+      theta = transform.AfterRoughStep(d, i, theta, next);
+    } else {
+      theta = next;
+    }
   }
   return theta;
 }
@@ -171,7 +111,9 @@ HWY_INLINE hn::Vec<D> RoughSteps(D d, const Transform& transform, const T* t, si
 template <class Transform, class D, class Reduce, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> Start(D d, const Transform& transform, const T* t, size_t n, Fetch& fetch,
                             const Reduce& reduce) {
-  if constexpr (Transform::kRough) {
+  if constexpr (std::is_same_v<Transform, AlphaByLane<T>>) {
+    return RoughSteps<-1>(d, transform, t, n, fetch, reduce);
+  } else if constexpr (Transform::kRough) {
     switch (transform.squarings()) {
       case 0:
         return RoughSteps<0>(d, transform, t, n, fetch, reduce);
@@ -195,18 +137,18 @@ HWY_INLINE Theta<D> SolveConvex(D d, const Transform& transform, const T* HWY_RE
                                 T* HWY_RESTRICT slopes, Fetch& fetch, const Reduce& reduce) {
   using V = hn::Vec<D>;
   Theta<D> theta{Start(d, transform, t, n, fetch, reduce), hn::Zero(d), hn::Zero(d)};
-  const V last = hn::Set(d, transform.last_step()), least = hn::Set(d, transform.least_step());
+  const V last = transform.LastStep(d), least = transform.LeastStep(d);
   const V patience = hn::Set(d, T(64));
   V previous = hn::Zero(d);
   auto active = hn::Eq(previous, previous);
   for (int i = 0; i < kMostSteps; ++i) {
     V f, s;
-    SumRow(d, t, n, fetch, reduce, f, s, [&](size_t at, V v, V& u, V& q) HWY_ATTR {
+    SumTerms(d, t, n, fetch, f, s, [&](size_t at, V v, V& u, V& q) HWY_ATTR {
       transform.Terms(d, v, theta.before, u, q);
       hn::Store(q, d, slopes + at);
     });
-    theta.slope = s;
-    theta.step = transform.Step(d, f, s);
+    theta.slope = reduce(s);
+    theta.step = transform.Step(d, reduce(f), theta.slope);
     // A short step may be followed if it is much shorter than the one before. If not, entries are
     // leaving the support with every step, and the next may be as long.
     const V length = hn::Abs(theta.step);
@@ -233,14 +175,14 @@ HWY_INLINE Solution<D> ReplaceByP(D d, const Transform& transform, T* HWY_RESTRI
   const size_t lanes = hn::Lanes(d);
   const auto one = hn::Set(d, T(1)), zero = hn::Zero(d);
   const Theta<D> theta = SolveConvex(d, transform, t, n, slopes, fetch, reduce);
-  const auto sum = SumVectors(d, n, reduce, [&](size_t i) HWY_ATTR {
+  const auto sum = simd::SumInBlocks(d, n, [&](size_t i) HWY_ATTR {
     const auto p =
         transform.Follow(d, hn::Load(d, t + i), theta.before, theta.step, hn::Load(d, slopes + i));
     hn::Store(p, d, t + i);
     return p;
   });
   // What the sum lacks to 1 is the error of θ, which is far below the step.
-  const auto rest = hn::Div(hn::Sub(sum, one), theta.slope);
+  const auto rest = hn::Div(hn::Sub(reduce(sum), one), theta.slope);
   auto support = zero;
   for (size_t i = 0; i < n; i += lanes) {
     const auto moved = hn::NegMulAdd(hn::Load(d, slopes + i), rest, hn::Load(d, t + i));
@@ -248,11 +190,7 @@ HWY_INLINE Solution<D> ReplaceByP(D d, const Transform& transform, T* HWY_RESTRI
     support = hn::Add(support, hn::IfThenElseZero(hn::Gt(p, zero), one));
     hn::Store(p, d, t + i);
   }
-  if constexpr (kInOrder<Reduce>)
-    support = hn::SumOfLanes(d, support);
-  else
-    support = reduce(support);
-  return {hn::Add(theta.before, hn::Add(theta.step, rest)), support};
+  return {hn::Add(theta.before, hn::Add(theta.step, rest)), reduce(support)};
 }
 
 }  // namespace filigree::entmax_kernels::HWY_NAMESPACE

@@ -44,13 +44,23 @@ class Convex {
       : epsilon_(static_cast<T>(alpha - 1)),
         least_step_(static_cast<T>(std::pow(std::numeric_limits<T>::epsilon(), alpha - 1))) {}
 
-  T epsilon() const { return epsilon_; }
-  double Tau(T theta, T max) const { return epsilon_ * (static_cast<double>(theta) + max) - 1; }
-  /// The largest step after which p may follow θ.
-  T last_step() const { return sizeof(T) == 4 ? T(1e-5) : T(1e-11); }
+  /// Of a lane, where that makes a difference.
+  T epsilon(size_t = 0) const { return epsilon_; }
+  double Tau(T theta, T max, size_t = 0) const {
+    return epsilon_ * (static_cast<double>(theta) + max) - 1;
+  }
+  /// The largest step after which p may follow θ to first order.
+  static constexpr T kLastStep = sizeof(T) == 4 ? T(1e-5) : T(1e-11);
+  template <class D>
+  HWY_INLINE hn::Vec<D> LastStep(D d) const {
+    return hn::Set(d, kLastStep);
+  }
   /// A step that changes p by no more than rounding does, even that of an entry which leaves the
   /// support.
-  T least_step() const { return least_step_; }
+  template <class D>
+  HWY_INLINE hn::Vec<D> LeastStep(D d) const {
+    return hn::Set(d, least_step_);
+  }
 
   /// p at θ + step, to first order in the step, where q belongs to θ.
   template <class D, class V = hn::Vec<D>>
@@ -68,45 +78,98 @@ class Convex {
   T epsilon_, least_step_;
 };
 
-/// 1 < α ≤ 2.
-template <class T>
-class AnyAlpha : public Convex<T> {
+/// The formulas for 1 < α ≤ 2, with vectors of what depends on α from Self.
+template <class Self, class T>
+class PowerFormulas {
  public:
-  explicit AnyAlpha(double alpha)
-      : Convex<T>(alpha),
-        inverse_(static_cast<T>(1 / (alpha - 1))),
-        exponent_(static_cast<T>((2 - alpha) / (alpha - 1))),
-        last_step_(Convex<T>::last_step()) {
-    if (sizeof(T) == 4 && alpha < 1.5) last_step_ = SecondOrderStep(alpha - 1);
-    if (alpha - 1 >= kLeastRough) FitRough(1 / (alpha - 1));
-  }
-
-  T last_step() const { return last_step_; }
-
-  /// To second order where p is smooth at the threshold, for α < 1.5.
+  /// p at θ + step to second order, where it is smooth at the threshold, for α < 1.5.
   template <class D, class V = hn::Vec<D>>
-  HWY_INLINE V Follow(D d, V t, V theta, V step, V q) const {
-    if (last_step_ <= Convex<T>::last_step()) {
-      return Convex<T>::Follow(d, t, theta, step, q);
-    }
-    const V u = Convex<T>::U(d, t, theta);
-    const V inverse = simd::RoughReciprocal(d, hn::Max(u, hn::Set(d, last_step_)));
-    const V half = hn::Mul(hn::Mul(step, step), hn::Set(d, T(0.5) - T(0.5) * epsilon_));
-    const V moved = hn::MulAdd(half, inverse, hn::Sub(u, step));
+  HWY_INLINE V FollowFar(D d, V t, V theta, V step, V q) const {
+    const V one = hn::Set(d, T(1)), half = hn::Set(d, T(0.5)), epsilon = self().Epsilon(d);
+    const V u = hn::Max(hn::MulAdd(epsilon, hn::Sub(t, theta), one), hn::Zero(d));
+    const V inverse = simd::RoughReciprocal(d, hn::Max(u, self().LastStep(d)));
+    const V square = hn::Mul(hn::Mul(step, step), hn::Sub(half, hn::Mul(half, epsilon)));
+    const V moved = hn::MulAdd(square, inverse, hn::Sub(u, step));
     return hn::Max(hn::Mul(q, moved), hn::Zero(d));
   }
 
   // Rough terms take no logarithm: with 2^m ≤ 1/ε < 2^{m+1} and v = u^{2^m}, p = v · v^ρ, where
   // 0 ≤ ρ < 1 and a polynomial does for v^ρ. θ comes out right to about 10⁻³.
   static constexpr bool kRough = true;
-  int rough_steps() const { return rough_steps_; }
-  int squarings() const { return squarings_; }
 
   /// u of the maximum.
   template <class D, class V = hn::Vec<D>>
   HWY_INLINE V Top(D d, V theta) const {
-    return hn::NegMulAdd(hn::Set(d, epsilon_), theta, hn::Set(d, T(1)));
+    return hn::NegMulAdd(self().Epsilon(d), theta, hn::Set(d, T(1)));
   }
+
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE V RoughStep(D d, V f, V s) const {
+    const V one = hn::Set(d, T(1)), epsilon = self().Epsilon(d);
+    const V y = hn::Mul(hn::Neg(epsilon), simd::Log(d, f));
+    return hn::Div(hn::Mul(f, hn::Sub(one, simd::Exp(d, y))), hn::Mul(epsilon, s));
+  }
+
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE void Terms(D d, V t, V theta, V& u, V& q) const {
+    const V one = hn::Set(d, T(1));
+    const V x = hn::Max(hn::Mul(self().Epsilon(d), hn::Sub(t, theta)), hn::Neg(one));
+    u = hn::Add(x, one);
+    const V power = simd::PowerOnePlus(d, x, self().Exponent(d));
+    q = hn::IfThenElseZero(hn::Gt(u, hn::Zero(d)), power);
+  }
+
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE V Step(D d, V f, V s) const {
+    const V log = simd::Log1p(d, hn::Sub(f, hn::Set(d, T(1))));
+    const V change = simd::OneMinusExpNeg(d, hn::Mul(self().Epsilon(d), log));
+    return hn::Div(hn::Mul(hn::Mul(f, self().Inverse(d)), change), s);
+  }
+
+ private:
+  const Self& self() const { return static_cast<const Self&>(*this); }
+};
+
+/// 1 < α ≤ 2.
+template <class T>
+class AnyAlpha : public Convex<T>, public PowerFormulas<AnyAlpha<T>, T> {
+ public:
+  using PowerFormulas<AnyAlpha<T>, T>::kRough;
+
+  explicit AnyAlpha(double alpha)
+      : Convex<T>(alpha),
+        inverse_(static_cast<T>(1 / (alpha - 1))),
+        exponent_(static_cast<T>((2 - alpha) / (alpha - 1))),
+        last_step_(Convex<T>::kLastStep) {
+    if (sizeof(T) == 4 && alpha < 1.5) last_step_ = SecondOrderStep(alpha - 1);
+    if (alpha - 1 >= kLeastRough) FitRough(1 / (alpha - 1));
+  }
+
+  template <class D>
+  HWY_INLINE hn::Vec<D> Epsilon(D d) const {
+    return hn::Set(d, epsilon_);
+  }
+  template <class D>
+  HWY_INLINE hn::Vec<D> Inverse(D d) const {
+    return hn::Set(d, inverse_);
+  }
+  template <class D>
+  HWY_INLINE hn::Vec<D> Exponent(D d) const {
+    return hn::Set(d, exponent_);
+  }
+  template <class D>
+  HWY_INLINE hn::Vec<D> LastStep(D d) const {
+    return hn::Set(d, last_step_);
+  }
+
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE V Follow(D d, V t, V theta, V step, V q) const {
+    return last_step_ > Convex<T>::kLastStep ? this->FollowFar(d, t, theta, step, q)
+                                             : Convex<T>::Follow(d, t, theta, step, q);
+  }
+
+  int rough_steps() const { return rough_steps_; }
+  int squarings() const { return squarings_; }
 
   template <int kSquarings, class D, class V = hn::Vec<D>>
   HWY_INLINE void RoughTerms(D d, V t, V top, V& u, V& q) const {
@@ -121,30 +184,10 @@ class AnyAlpha : public Convex<T> {
     q = kSquarings > 0 ? hn::Mul(power, rest) : hn::IfThenElseZero(hn::Gt(u, hn::Zero(d)), power);
   }
 
-  template <class D, class V = hn::Vec<D>>
-  HWY_INLINE V RoughStep(D d, V f, V s) const {
-    const V one = hn::Set(d, T(1));
-    const V y = hn::Mul(hn::Set(d, -epsilon_), simd::Log(d, f));
-    return hn::Div(hn::Mul(f, hn::Sub(one, simd::Exp(d, y))), hn::Mul(hn::Set(d, epsilon_), s));
-  }
-
-  template <class D, class V = hn::Vec<D>>
-  HWY_INLINE void Terms(D d, V t, V theta, V& u, V& q) const {
-    const V one = hn::Set(d, T(1));
-    const V x = hn::Max(hn::Mul(hn::Set(d, epsilon_), hn::Sub(t, theta)), hn::Neg(one));
-    u = hn::Add(x, one);
-    const V power = simd::PowerOnePlus(d, x, hn::Set(d, exponent_));
-    q = hn::IfThenElseZero(hn::Gt(u, hn::Zero(d)), power);
-  }
-
-  template <class D, class V = hn::Vec<D>>
-  HWY_INLINE V Step(D d, V f, V s) const {
-    const V log = simd::Log1p(d, hn::Sub(f, hn::Set(d, T(1))));
-    const V change = simd::OneMinusExpNeg(d, hn::Mul(hn::Set(d, epsilon_), log));
-    return hn::Div(hn::Mul(hn::Mul(f, hn::Set(d, inverse_)), change), s);
-  }
-
  private:
+  template <class>
+  friend class AlphaByLane;
+
   /// The largest step δ whose third-order share of p, (1 − ε)(1 − 2ε)/6 (δ/u)³, stays below 10⁻⁷ at
   /// p = 1 and below what rounding does to p, about 2⁻²³ / (ε u), down to p = 10⁻⁶.
   static T SecondOrderStep(double epsilon) {
@@ -203,6 +246,95 @@ class AnyAlpha : public Convex<T> {
   int squarings_ = -1, rough_steps_ = 0;
 };
 
+/// An α for every lane: what a lane computes is, to the bit, what AnyAlpha does.
+template <class T>
+class AlphaByLane : public PowerFormulas<AlphaByLane<T>, T> {
+  static constexpr size_t kLanes = hn::MaxLanes(hn::ScalableTag<T>());
+
+ public:
+  /// Lanes that are never set may hold anything.
+  void SetLane(size_t lane, const AnyAlpha<T>& transform) {
+    epsilon_[lane] = transform.epsilon_;
+    inverse_[lane] = transform.inverse_;
+    exponent_[lane] = transform.exponent_;
+    last_step_[lane] = transform.last_step_;
+    least_step_[lane] = transform.least_step_;
+    for (int k = 0; k < kRoughTerms; ++k) rough_[k][lane] = transform.rough_[k];
+    rough_floor_[lane] = transform.rough_floor_;
+    squarings_[lane] = static_cast<T>(transform.squarings_);
+    rough_steps_[lane] = static_cast<T>(transform.rough_steps_);
+    most_squarings_ = std::max(most_squarings_, transform.squarings_);
+    most_rough_steps_ = std::max(most_rough_steps_, transform.rough_steps_);
+  }
+
+  T epsilon(size_t lane) const { return epsilon_[lane]; }
+  double Tau(T theta, T max, size_t lane) const {
+    return epsilon_[lane] * (static_cast<double>(theta) + max) - 1;
+  }
+  template <class D>
+  HWY_INLINE hn::Vec<D> Epsilon(D d) const {
+    return hn::Load(d, epsilon_);
+  }
+  template <class D>
+  HWY_INLINE hn::Vec<D> Inverse(D d) const {
+    return hn::Load(d, inverse_);
+  }
+  template <class D>
+  HWY_INLINE hn::Vec<D> Exponent(D d) const {
+    return hn::Load(d, exponent_);
+  }
+  template <class D>
+  HWY_INLINE hn::Vec<D> LastStep(D d) const {
+    return hn::Load(d, last_step_);
+  }
+  template <class D>
+  HWY_INLINE hn::Vec<D> LeastStep(D d) const {
+    return hn::Load(d, least_step_);
+  }
+
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE V Follow(D d, V t, V theta, V step, V q) const {
+    const V u = hn::Max(hn::MulAdd(Epsilon(d), hn::Sub(t, theta), hn::Set(d, T(1))), hn::Zero(d));
+    const V near = hn::Max(hn::Mul(q, hn::Sub(u, step)), hn::Zero(d));
+    return hn::IfThenElse(hn::Gt(LastStep(d), hn::Set(d, Convex<T>::kLastStep)),
+                          this->FollowFar(d, t, theta, step, q), near);
+  }
+
+  int rough_steps() const { return most_rough_steps_; }
+  /// θ after step i, which some lanes do not take.
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE V AfterRoughStep(D d, int i, V theta, V next) const {
+    const auto takes = hn::Gt(hn::Load(d, rough_steps_), hn::Set(d, static_cast<T>(i)));
+    return hn::IfThenElse(takes, next, theta);
+  }
+
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE void RoughTerms(D d, V t, V top, V& u, V& q) const {
+    const V squarings = hn::Load(d, squarings_);
+    u = hn::Max(hn::MulAdd(Epsilon(d), t, top), hn::Load(d, rough_floor_));
+    V v = u, rest = u;
+    for (int i = 0; i < most_squarings_; ++i) {
+      const auto squares = hn::Gt(squarings, hn::Set(d, static_cast<T>(i)));
+      if (i > 0) rest = hn::IfThenElse(squares, hn::Mul(rest, v), rest);
+      v = hn::IfThenElse(squares, hn::Mul(v, v), v);
+    }
+    V power = hn::Load(d, rough_[kRoughTerms - 1]);
+    for (int i = kRoughTerms - 2; i >= 0; --i) {
+      power = hn::MulAdd(power, v, hn::Load(d, rough_[i]));
+    }
+    q = hn::IfThenElse(hn::Gt(squarings, hn::Zero(d)), hn::Mul(power, rest),
+                       hn::IfThenElseZero(hn::Gt(u, hn::Zero(d)), power));
+  }
+
+ private:
+  static constexpr int kRoughTerms = AnyAlpha<T>::kRoughTerms;
+
+  HWY_ALIGN T epsilon_[kLanes] = {}, inverse_[kLanes] = {}, exponent_[kLanes] = {};
+  HWY_ALIGN T last_step_[kLanes] = {}, least_step_[kLanes] = {}, rough_[kRoughTerms][kLanes] = {};
+  HWY_ALIGN T rough_floor_[kLanes] = {}, squarings_[kLanes] = {}, rough_steps_[kLanes] = {};
+  int most_squarings_ = 0, most_rough_steps_ = 0;
+};
+
 /// α = 1.5: squares instead of powers.
 template <class T>
 class Entmax15 : public Convex<T> {
@@ -228,7 +360,10 @@ class Sparsemax : public Convex<T> {
   Sparsemax() : Convex<T>(2) {}
 
   /// Only the support can change from here on, and that of the entries within a step.
-  T last_step() const { return sizeof(T) == 4 ? T(1.2e-7) : T(1e-14); }
+  template <class D>
+  HWY_INLINE hn::Vec<D> LastStep(D d) const {
+    return hn::Set(d, sizeof(T) == 4 ? T(1.2e-7) : T(1e-14));
+  }
 
   template <class D, class V = hn::Vec<D>>
   HWY_INLINE void Terms(D d, V t, V theta, V& u, V& q) const {

@@ -177,13 +177,20 @@ constexpr int64_t kLongestTogether = 256;
 void to_weights(const RowAttention& in, float* scores) {
   const int64_t pitch = in.pitch();
   const double scale = 1 / std::sqrt(static_cast<double>(in.head_size));
+  if (pitch <= kLongestTogether) {
+    thread_local std::vector<int32_t> lengths;  // of all heads' rows
+    thread_local std::vector<double> alpha;
+    lengths.clear();
+    alpha.clear();
+    for (int64_t h = 0; h < in.heads; ++h) {
+      lengths.insert(lengths.end(), in.lengths, in.lengths + in.rows);
+      alpha.insert(alpha.end(), static_cast<size_t>(in.rows), in.alpha[h]);
+    }
+    return entmax_kernels::forward_by_row({in.heads * in.rows, pitch, pitch, lengths.data(), scale},
+                                          scores, alpha.data(), scores);
+  }
   for (int64_t h = 0; h < in.heads; ++h) {
     float* const block = scores + h * in.rows * pitch;
-    if (pitch <= kLongestTogether) {
-      entmax_kernels::forward({in.rows, pitch, pitch, in.lengths, scale}, block, in.alpha[h],
-                              block);
-      continue;
-    }
     for (int64_t r = 0; r < in.rows; ++r) {
       float* const row = block + r * pitch;
       entmax_kernels::forward({1, in.lengths[r], pitch, nullptr, scale}, row, in.alpha[h], row);

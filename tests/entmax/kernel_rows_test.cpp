@@ -37,6 +37,30 @@ TYPED_TEST(EntmaxRows, ARowGivesTheSameBitsAloneAndInABlock) {
   }
 }
 
+TEST(EntmaxByRow, ARowGivesTheBitsThatItGivesWithOneAlpha) {
+  for (int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    SCOPED_TRACE(hwy::TargetName(target));
+    const OnTarget on(target);
+    for (int64_t n : {1, 7, 40, 256, 257}) {
+      for (const int64_t same : {1, 2, 5, 21}) {  // rows of one α
+        const auto rows = static_cast<int64_t>(std::size(kAlphas)) * same;
+        const auto z = random_scores<float>(rows * n, 6);
+        std::vector<double> alpha;
+        for (double a : kAlphas) alpha.insert(alpha.end(), static_cast<size_t>(same), a);
+        std::vector<float> p(z.size());
+        entmax_kernels::forward_by_row({rows, n, n}, z.data(), alpha.data(), p.data());
+        for (int64_t r = 0; r < rows; ++r) {
+          const auto row = z.begin() + r * n, of_row = p.begin() + r * n;
+          const auto lone =
+              forward(std::vector<float>(row, row + n), alpha[static_cast<size_t>(r)]);
+          EXPECT_EQ(std::vector<float>(of_row, of_row + n), lone.p)
+              << alpha[static_cast<size_t>(r)];
+        }
+      }
+    }
+  }
+}
+
 // Up to 256 entries a row is solved in a lane, longer ones along the lanes.
 TYPED_TEST(EntmaxRows, MaskedEntriesAtTheEndChangeNothing) {
   for (int64_t n : {1, 9, 60}) {
