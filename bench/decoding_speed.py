@@ -94,7 +94,8 @@ def print_table(file):
     print("| " + " | ".join(heads) + " |\n" + "|---" * len(heads) + "|")
     for row in rows:
         cells = [f"`{row['preset']}`", *(row[key] for key in heads[1:5]), f"{row[methods[0]]:.0f}"]
-        cells += [f"{row[method + ' ratio']:.2f}" for method in methods[1:]]
+        ratios = (row.get(method + " ratio") for method in methods[1:])
+        cells += ["" if ratio is None else f"{ratio:.2f}" for ratio in ratios]
         print("| " + " | ".join(map(str, cells)) + " |")
 
 
