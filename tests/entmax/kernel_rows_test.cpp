@@ -50,7 +50,8 @@ TEST(EntmaxByRow, ARowGivesTheBitsThatItGivesWithOneAlpha) {
         std::vector<float> p(z.size());
         entmax_kernels::forward_by_row({rows, n, n}, z.data(), alpha.data(), p.data());
         for (int64_t r = 0; r < rows; ++r) {
-          const auto row = z.begin() + r * n, of_row = p.begin() + r * n;
+          const auto row = z.begin() + r * n;
+          const auto of_row = p.begin() + r * n;
           const auto lone =
               forward(std::vector<float>(row, row + n), alpha[static_cast<size_t>(r)]);
           EXPECT_EQ(std::vector<float>(of_row, of_row + n), lone.p)
