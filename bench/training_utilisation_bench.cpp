@@ -1,11 +1,12 @@
 // How much of the processor a training step uses: its floating-point operations per second as a
 // share of what matrix products reach in the same run.
 //
-//     training_utilisation_bench PRESET ATTENTION SOURCE TARGET VOCABULARY [THREADS [ROUNDS]]
+//     training_utilisation_bench PRESET ATTENTION SOURCE TARGET VOCABULARY [THREADS [ROUNDS
+//                                [PRECISION]]]
 //
 // Every round is one training step (gradient and Adam, dropout 0.3, 4096 target tokens) and then
 // the products, on all threads at once: 1024³ by the BLAS, which is the peak, and the step's own
-// shapes by the BLAS and by Filigree. The medians are printed.
+// shapes by the BLAS and by Filigree in two precisions. The medians are printed.
 //
 // Only the operations of the products count, 2 m n k each and three times for a product with its
 // two gradients; the rest of the step is what keeps the share below 1.
@@ -29,6 +30,7 @@
 #include "filigree/base/threads.h"
 #include "filigree/model/kernels/matrix_product.h"
 #include "filigree/train/corpora.h"
+#include "filigree/train/device.h"
 #include "filigree/train/gradient_workers.h"
 #include "filigree/train/optimizer.h"
 #include "filigree/train/worker_group.h"
@@ -106,13 +108,15 @@ void blas_product(const Shape& s, const Operands& o) {
               static_cast<int>(s.n));
 }
 
+template <model::Precision precision>
 void own_product(const Shape& s, const Operands& o) {
   using model::Matrix;
   const float *a = o.a.data_ptr<float>(), *b = o.b.data_ptr<float>();
   multiply(s.a_transposed ? Matrix<float>{a, s.k, s.m, s.m}.transposed()
                           : Matrix<float>{a, s.m, s.k, s.k},
            model::Strips<float>(s.b_transposed ? Matrix<float>{b, s.n, s.k, s.k}.transposed()
-                                               : Matrix<float>{b, s.k, s.n, s.n}),
+                                               : Matrix<float>{b, s.k, s.n, s.n},
+                                precision),
            o.c.data_ptr<float>(), s.n);
 }
 
@@ -130,17 +134,18 @@ double rate(const Shape& shape, std::vector<Operands>& operands, Product product
 }
 
 struct Rates {
-  std::vector<double> blas, own;
+  std::vector<double> blas, own, own_x3;
 };
 
 void run(int argc, char** argv) {
   if (argc < 6) {
     throw UsageError(
         "usage: training_utilisation_bench PRESET ATTENTION SOURCE TARGET VOCABULARY "
-        "[THREADS [ROUNDS]]");
+        "[THREADS [ROUNDS [PRECISION]]]");
   }
   const int threads = argc > 6 ? std::atoi(argv[6]) : usable_cores();
   const int rounds = argc > 7 ? std::atoi(argv[7]) : 7;
+  const model::Precision precision = train::parse_precision(argc > 8 ? argv[8] : "float32");
   at::set_num_threads(1);
   set_blas_threads(1);
 
@@ -170,9 +175,9 @@ void run(int argc, char** argv) {
   const auto train = [&] {
     const text::ParallelCorpus batch = batches->batch(0, step % batches->size(0));
     const double started = now_seconds();
-    const model::LossSums sums =
-        workers.compute(std::span(&batch, 1), {.dropout = 0.3, .label_smoothing = 0.1},
-                        static_cast<uint64_t>(step));
+    const model::LossSums sums = workers.compute(
+        std::span(&batch, 1), {.dropout = 0.3, .label_smoothing = 0.1, .precision = precision},
+        static_cast<uint64_t>(step));
     train::apply_gradient(options, ++step, 1, workers.gradient(), workers.gradient_norm(),
                           model.parameters().values(), state, threads);
     return std::tuple{now_seconds() - started, operations_of(config, batch),
@@ -198,7 +203,9 @@ void run(int argc, char** argv) {
     }
     for (size_t i = 0; i < shapes.size(); ++i) {
       rates[i].blas.push_back(rate(shapes[i], operands[i], blas_product));
-      rates[i].own.push_back(rate(shapes[i], operands[i], own_product));
+      rates[i].own.push_back(rate(shapes[i], operands[i], own_product<model::Precision::kFloat32>));
+      rates[i].own_x3.push_back(
+          rate(shapes[i], operands[i], own_product<model::Precision::kBfloat16x3>));
     }
     tokens_per_second.push_back(tokens / seconds);
     operations_per_second.push_back(operations / seconds);
@@ -206,11 +213,14 @@ void run(int argc, char** argv) {
     shares.push_back(operations / seconds / rates[0].blas.back());
   }
 
-  fmt::print("{} {}, {} threads, {} rounds; medians\n", argv[1], argv[2], threads, rounds);
-  fmt::print("{:28} {:>6} {:>6} {:>6}   BLAS, GFLOP/s   Filigree\n", "product", "m", "n", "k");
+  fmt::print("{} {} {}, {} threads, {} rounds; medians\n", argv[1], argv[2],
+             argc > 8 ? argv[8] : "float32", threads, rounds);
+  fmt::print("{:28} {:>6} {:>6} {:>6}   BLAS, GFLOP/s   Filigree   bfloat16x3\n", "product", "m",
+             "n", "k");
   for (size_t i = 0; i < shapes.size(); ++i) {
-    fmt::print("{:28} {:6} {:6} {:6}   {:13.0f}   {:8.0f}\n", shapes[i].name, shapes[i].m,
-               shapes[i].n, shapes[i].k, median(rates[i].blas) / 1e9, median(rates[i].own) / 1e9);
+    fmt::print("{:28} {:6} {:6} {:6}   {:13.0f}   {:8.0f}   {:10.0f}\n", shapes[i].name,
+               shapes[i].m, shapes[i].n, shapes[i].k, median(rates[i].blas) / 1e9,
+               median(rates[i].own) / 1e9, median(rates[i].own_x3) / 1e9);
   }
   fmt::print(
       "step: {:.0f} target tokens/s, {:.1f} MFLOP/token, {:.0f} GFLOP/s, {:.0f}% of 1024^3\n",

@@ -10,6 +10,7 @@
 #include "filigree/model/composite.h"
 #include "filigree/model/kernels/cross_entropy.h"
 #include "filigree/model/kernels/matrix_product.h"
+#include "filigree/model/linear.h"
 
 namespace filigree::model {
 namespace {
@@ -131,9 +132,9 @@ void loss_and_gradients(const at::Tensor& hidden, const at::Tensor& weight, cons
                         const at::Tensor& d_weight) {
   const int64_t positions = hidden.size(0), vocabulary = weight.size(0), width = weight.size(1);
   const Matrix<T> all_weights = rows_of<T>(weight, 0, vocabulary);
-  const Strips<T> to_logits(all_weights.transposed());
+  const Strips<T> to_logits(all_weights.transposed(), options.precision);
   Strips<T> from_logits, block_hidden;
-  if (d_hidden.defined()) from_logits.fill(all_weights);
+  if (d_hidden.defined()) from_logits.fill(all_weights, options.precision);
   const at::Tensor logits = torch::empty({kLossBlock, vocabulary}, hidden.options());
   T* const block = logits.data_ptr<T>();
   for (int64_t begin = 0; begin < positions; begin += kLossBlock) {
@@ -145,7 +146,7 @@ void loss_and_gradients(const at::Tensor& hidden, const at::Tensor& weight, cons
     if (!d_hidden.defined()) continue;
     const Matrix<T> d_logits{block, size, vocabulary, vocabulary};
     multiply(d_logits, from_logits, d_hidden.data_ptr<T>() + begin * width, width);
-    block_hidden.fill(rows);
+    block_hidden.fill(rows, options.precision);
     multiply(d_logits.transposed(), block_hidden, d_weight.data_ptr<T>(), width,
              {.accumulate = begin > 0});
   }
@@ -214,7 +215,7 @@ at::Tensor embed(const Sequences& sequences, const at::Tensor& weight, double dr
 
 at::Tensor linear_loss(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& gold,
                        const LossOptions& options, LossSums& sums) {
-  if (!hidden.is_cpu() || options.precision != Precision::kFloat32) {
+  if (!has_fused_products(hidden, options.precision)) {
     return composite::linear_loss(hidden, weight, gold, options, sums);
   }
   return LinearLoss::apply(hidden, weight, gold, options, &sums);

@@ -26,7 +26,8 @@ struct LossOptions {
   double alpha = 1;  ///< of the output's α-entmax and its loss; 1: softmax, cross-entropy
   double label_smoothing = 0;
   double scale = 1;  ///< the loss is `scale` times the sum over positions
-  /// Of the logits' product and its gradients. In bfloat16 all logits are held at once.
+  /// Of the logits' product and its gradients. In kBfloat16 without AMX all logits are held at
+  /// once.
   Precision precision = Precision::kFloat32;
 };
 

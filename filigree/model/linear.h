@@ -1,5 +1,6 @@
 // Affine maps with autograd: bias, ReLU and their gradients are part of the matrix products.
-// Tensors that are not on the CPU, and products in bfloat16, go to tensor operations instead.
+// Tensors that are not on the CPU, and products in bfloat16 on a CPU without AMX, go to tensor
+// operations instead.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,6 +8,9 @@
 #include "filigree/model/precision.h"
 
 namespace filigree::model {
+
+/// Whether products with x are made by kernels/matrix_product.h.
+bool has_fused_products(const at::Tensor& x, Precision precision);
 
 struct Linear {
   at::Tensor weight;  ///< [out, in]

@@ -21,7 +21,7 @@ bool has_bfloat16_instructions() {
 
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                   Precision precision) {
-  if (precision == Precision::kFloat32) return torch::linear(x, weight, bias);
+  if (precision != Precision::kBfloat16) return torch::linear(x, weight, bias);
   const at::Tensor product =
       torch::mm(x.to(at::kBFloat16), weight.to(at::kBFloat16).t()).to(x.scalar_type());
   return bias.defined() ? product + bias : product;

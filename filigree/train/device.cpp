@@ -23,8 +23,9 @@ at::Device parse_device(const std::string& name) {
 
 model::Precision parse_precision(const std::string& name) {
   if (name == "float32") return model::Precision::kFloat32;
+  if (name == "bfloat16x3") return model::Precision::kBfloat16x3;
   if (name == "bfloat16") return model::Precision::kBfloat16;
-  throw UsageError("--precision: \"{}\" is not one of float32, bfloat16", name);
+  throw UsageError("--precision: \"{}\" is not one of float32, bfloat16x3, bfloat16", name);
 }
 
 at::Device require_device(const std::string& name, int local_rank, model::Precision precision) {

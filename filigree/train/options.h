@@ -85,7 +85,7 @@ struct TrainOptions {
   uint64_t seed = 1;
   int threads = 0;                    ///< 0: all usable cores
   std::string device = "cpu";         ///< or "cuda", "cuda:N"
-  std::string precision = "float32";  ///< of matrix products; or "bfloat16"
+  std::string precision = "float32";  ///< of matrix products; "bfloat16x3", "bfloat16"
   bool dry_run = false;  ///< stop before the first update, with nothing written but the data cache
 };
 

@@ -1,17 +1,13 @@
 #include "filigree/translate/amx.h"
 
 #if defined(__x86_64__) && defined(__linux__)
-#include <cpuid.h>
 #include <immintrin.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <vector>
 
-#define FILIGREE_AMX \
-  __attribute__((target("amx-tile,amx-bf16,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")))
+#include "filigree/base/amx.h"
 
 namespace filigree::translate {
 namespace {
@@ -21,23 +17,6 @@ constexpr int64_t kTile = 16, kPanel = PackedMatrix::kPanel;
 /// Inputs that one instruction takes in.
 constexpr int64_t kDepth = 32;
 static_assert(kPanel == 2 * kTile && PackedMatrix::kBfloat16Inputs == kDepth);
-
-bool request_amx() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
-  constexpr unsigned kAmxBf16 = 1u << 22, kAmxTile = 1u << 24;
-  if (!(d & kAmxBf16) || !(d & kAmxTile)) return false;
-  if (!__builtin_cpu_supports("avx512bf16") || !__builtin_cpu_supports("avx512bw")) return false;
-  constexpr long kRequestPermission = 0x1023, kTileData = 18;  // of arch_prctl()
-  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-}
-
-/// The layout of LDTILECFG's operand: every tile has 16 rows of 64 bytes.
-struct alignas(64) TileShapes {
-  uint8_t palette = 1, start_row = 0, reserved[14] = {};
-  uint16_t column_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
 
 /// Rounds rows to bfloat16, with zeros behind up to a whole number of tiles and steps.
 FILIGREE_AMX const uint16_t* round_inputs(const Product& p, int64_t inputs) {
@@ -112,11 +91,6 @@ FILIGREE_AMX void panel_sums(const uint16_t* x, int64_t inputs, const uint16_t* 
 
 }  // namespace
 
-bool amx_available() {
-  static const bool available = request_amx();
-  return available;
-}
-
 FILIGREE_AMX void multiply_amx(const Product& p) {
   const int64_t inputs = (p.matrix.inputs() + kDepth - 1) / kDepth * kDepth;
   const uint16_t* const x = round_inputs(p, inputs);
@@ -146,7 +120,6 @@ FILIGREE_AMX void multiply_amx(const Product& p) {
 
 namespace filigree::translate {
 
-bool amx_available() { return false; }
 void multiply_amx(const Product&) {}
 
 }  // namespace filigree::translate

@@ -6,11 +6,8 @@
 
 namespace filigree::translate {
 
-/// Whether the processor and the system have AMX for bfloat16. Asks the system for its use, once.
-bool amx_available();
-
-/// multiply() for a matrix in bfloat16, with inputs rounded to bfloat16 and float32 sums. A row's
-/// result does not depend on the other rows.
+/// multiply() for a matrix in bfloat16, with inputs rounded to bfloat16 and float32 sums. Only
+/// where amx_available(). A row's result does not depend on the other rows.
 void multiply_amx(const Product& product);
 
 }  // namespace filigree::translate

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <new>
 
+#include "filigree/base/amx.h"
 #include "filigree/base/error.h"
 #include "filigree/base/memory.h"
 #include "filigree/translate/amx.h"

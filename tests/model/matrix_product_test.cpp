@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "filigree/base/random.h"
@@ -44,8 +45,13 @@ struct Sizes {
 const std::vector<Sizes> kSizes = {{1, 1, 1},    {3, 5, 2},    {8, 32, 16},   {9, 33, 17},
                                    {25, 25, 32}, {14, 64, 14}, {257, 47, 40}, {20, 70, 513}};
 
+// |product − a b| is at most `relative` · Σ |a| |b| plus `absolute`.
+struct Tolerance {
+  double absolute, relative = 0;
+};
+
 template <typename T>
-void expect_products(double tolerance) {
+void expect_products(const Tolerance& limits, Precision precision = Precision::kFloat32) {
   for (const auto& [m, n, k] : kSizes) {
     for (const bool a_by_columns : {false, true}) {
       for (const bool b_by_columns : {false, true}) {
@@ -55,7 +61,7 @@ void expect_products(double tolerance) {
         const std::vector<T> where = random_values<T>(m * (n + 2), 5);
         std::vector<T> plain = before, full = before, gated = before;
         std::vector<T> sums(static_cast<size_t>(m), T(1));
-        const Strips<T> strips(b.matrix);
+        const Strips<T> strips(b.matrix, precision);
         multiply(a.matrix, strips, plain.data(), n + 2);
         multiply(a.matrix, strips, full.data(), n + 2,
                  {.scale = T(0.5), .accumulate = true, .bias = bias.data(), .relu = true},
@@ -69,9 +75,13 @@ void expect_products(double tolerance) {
               EXPECT_EQ(full[at], before[at]);
               continue;
             }
-            double product = 0;
-            for (int64_t l = 0; l < k; ++l)
-              product += entry(a.matrix, i, l) * entry(b.matrix, l, j);
+            double product = 0, size = 0;
+            for (int64_t l = 0; l < k; ++l) {
+              const double term = entry(a.matrix, i, l) * entry(b.matrix, l, j);
+              product += term;
+              size += std::abs(term);
+            }
+            const double tolerance = limits.absolute + limits.relative * size;
             const double finished = product / 2 + before[at] + bias[static_cast<size_t>(j)];
             ASSERT_NEAR(plain[at], product, tolerance) << m << " " << n << " " << k;
             ASSERT_NEAR(full[at], std::max(finished, 0.0), tolerance) << m << " " << n << " " << k;
@@ -80,7 +90,7 @@ void expect_products(double tolerance) {
           if (!a_by_columns) continue;
           double sum = 1;
           for (int64_t l = 0; l < k; ++l) sum += entry(a.matrix, i, l);
-          ASSERT_NEAR(sums[static_cast<size_t>(i)], sum, tolerance);
+          ASSERT_NEAR(sums[static_cast<size_t>(i)], sum, limits.absolute);
         }
       }
     }
@@ -91,20 +101,88 @@ TEST(MatrixProduct, EqualsTheDefinitionForAllSizesAndOrders) {
   for (const int64_t set : hwy::SupportedAndGeneratedTargets()) {
     SCOPED_TRACE(hwy::TargetName(set));
     const OnTarget on(set);
-    expect_products<double>(1e-12);
-    expect_products<float>(2e-5);
+    expect_products<double>({1e-12});
+    expect_products<float>({2e-5});
+  }
+}
+
+#define FILIGREE_NEEDS_TILES() \
+  if (!has_tile_products()) GTEST_SKIP() << "this processor has no AMX"
+
+TEST(MatrixProduct, TwoPartsANumberAreAsGoodAsSixteenBits) {
+  FILIGREE_NEEDS_TILES();
+  expect_products<float>({2e-5, 3 * std::pow(2.0, -16)}, Precision::kBfloat16x3);
+}
+
+TEST(MatrixProduct, OnePartANumberIsBfloat16) {
+  FILIGREE_NEEDS_TILES();
+  expect_products<float>({2e-5, std::pow(2.0, -7) + std::pow(2.0, -16)}, Precision::kBfloat16);
+}
+
+// Numbers of few bits have no second part, so that nothing may be lost.
+TEST(MatrixProduct, SmallWholeNumbersAreMultipliedExactly) {
+  FILIGREE_NEEDS_TILES();
+  for (const Precision precision : {Precision::kBfloat16x3, Precision::kBfloat16}) {
+    for (const int64_t k : {1, 31, 33, 600}) {
+      Stored<float> a(37, k, false, 1), b(k, 70, true, 2);
+      for (std::vector<float>* values : {&a.values, &b.values}) {
+        for (float& v : *values) v = std::round(20 * v);
+      }
+      std::vector<float> result(37 * 70);
+      multiply(a.matrix, Strips<float>(b.matrix, precision), result.data(), 70);
+      for (int64_t i = 0; i < 37; ++i) {
+        for (int64_t j = 0; j < 70; ++j) {
+          double product = 0;
+          for (int64_t l = 0; l < k; ++l) product += entry(a.matrix, i, l) * entry(b.matrix, l, j);
+          ASSERT_EQ(result[static_cast<size_t>(i * 70 + j)], product) << i << " " << j << " " << k;
+        }
+      }
+    }
+  }
+}
+
+TEST(MatrixProduct, RowsHaveTheSameBitsInAnyBatch) {
+  const Stored<float> a(80, 300, false, 1), b(300, 40, false, 2);
+  for (const Precision precision :
+       {Precision::kFloat32, Precision::kBfloat16x3, Precision::kBfloat16}) {
+    const Strips<float> strips(b.matrix, precision);
+    std::vector<float> together(80 * 40), alone(40);
+    multiply(a.matrix, strips, together.data(), 40);
+    for (int64_t i = 0; i < 80; ++i) {
+      multiply({a.matrix.data + i * a.matrix.row_step, 1, 300, a.matrix.row_step}, strips,
+               alone.data(), 40);
+      ASSERT_TRUE(std::equal(alone.begin(), alone.end(), together.begin() + i * 40)) << i;
+    }
+  }
+}
+
+TEST(MatrixProduct, WhatIsNotFiniteStaysSo) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (const Precision precision :
+       {Precision::kFloat32, Precision::kBfloat16x3, Precision::kBfloat16}) {
+    for (const float bad : {infinity, -infinity, std::nanf("")}) {
+      Stored<float> a(20, 40, false, 1), b(40, 20, false, 2);
+      a.values[3 * 43 + 7] = bad;
+      std::vector<float> result(20 * 20);
+      multiply(a.matrix, Strips<float>(b.matrix, precision), result.data(), 20);
+      for (size_t i = 0; i < 20; ++i) {
+        for (size_t j = 0; j < 20; ++j) EXPECT_EQ(std::isfinite(result[i * 20 + j]), i != 3);
+      }
+    }
   }
 }
 
 TEST(MatrixProduct, StripsCanBeFilledAgain) {
   Strips<float> strips;
   for (const int64_t columns : {70, 3, 40}) {
-    const Stored<float> a(4, 6, false, 1), b(6, columns, false, 2);
-    strips.fill(b.matrix);
-    std::vector<float> again(static_cast<size_t>(4 * columns)), fresh = again;
-    multiply(a.matrix, strips, again.data(), columns);
-    multiply(a.matrix, Strips<float>(b.matrix), fresh.data(), columns);
-    EXPECT_EQ(again, fresh);
+    for (const Precision precision : {Precision::kBfloat16x3, Precision::kFloat32}) {
+      const Stored<float> a(4, 6, false, 1), b(6, columns, false, 2);
+      strips.fill(b.matrix, precision);
+      std::vector<float> again(static_cast<size_t>(4 * columns)), fresh = again;
+      multiply(a.matrix, strips, again.data(), columns);
+      multiply(a.matrix, Strips<float>(b.matrix, precision), fresh.data(), columns);
+      EXPECT_EQ(again, fresh);
+    }
   }
 }
 

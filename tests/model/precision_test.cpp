@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "filigree/model/kernels/matrix_product.h"
 #include "filigree/model/transformer.h"
 #include "tests/gradcheck.h"
 #include "tests/model/packing.h"
@@ -94,6 +95,18 @@ TEST(Bfloat16, LossAndGradientOfAModelAreNearThoseInFloat) {
                 -0.01 * full.sums.log_likelihood);
     EXPECT_LT((half.gradient - full.gradient).norm().item<double>(),
               0.05 * full.gradient.norm().item<double>());
+  }
+}
+
+TEST(Bfloat16x3, LossAndGradientOfAModelAreThoseInFloatToSixteenBits) {
+  for (const double alpha : {1.0, 1.5}) {
+    const Pass three = run_model(Precision::kBfloat16x3, alpha),
+               full = run_model(Precision::kFloat32, alpha);
+    // Without AMX it is float32.
+    EXPECT_EQ(torch::equal(three.gradient, full.gradient), !has_tile_products());
+    EXPECT_NEAR(three.sums.loss, full.sums.loss, 1e-5 * full.sums.loss);
+    EXPECT_LT((three.gradient - full.gradient).norm().item<double>(),
+              1e-4 * full.gradient.norm().item<double>());
   }
 }
 

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "filigree/base/amx.h"
+#include "filigree/model/kernels/tile_product.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "filigree/model/kernels/matrix_product.cpp"
 // The order of these matters.
@@ -304,6 +307,12 @@ HWY_EXPORT(RoomDouble);
 
 namespace {
 
+int64_t strips_size(const Matrix<float>& m) {
+  return HWY_DYNAMIC_DISPATCH(RoomFloat)(m.rows, m.columns);
+}
+int64_t strips_size(const Matrix<double>& m) {
+  return HWY_DYNAMIC_DISPATCH(RoomDouble)(m.rows, m.columns);
+}
 void fill_strips(const Matrix<float>& matrix, float* to) {
   HWY_DYNAMIC_DISPATCH(FillFloat)(matrix, to);
 }
@@ -313,15 +322,25 @@ void fill_strips(const Matrix<double>& matrix, double* to) {
 
 }  // namespace
 
+bool has_tile_products() { return amx_available(); }
+
 template <typename T>
-void Strips<T>::fill(const Matrix<T>& matrix) {
+void Strips<T>::fill(const Matrix<T>& matrix, Precision precision) {
+  const bool tiles = sizeof(T) == 4 && precision != Precision::kFloat32 && has_tile_products();
+  precision_ = tiles ? precision : Precision::kFloat32;
   rows_ = matrix.rows;
   columns_ = matrix.columns;
-  const int64_t room = sizeof(T) == 4 ? HWY_DYNAMIC_DISPATCH(RoomFloat)(rows_, columns_)
-                                      : HWY_DYNAMIC_DISPATCH(RoomDouble)(rows_, columns_);
+  int64_t room = 0;
+  if constexpr (sizeof(T) == 4) {
+    if (tiles) room = (tiles_size(matrix, precision) + 1) / 2;
+  }
+  if (!tiles) room = strips_size(matrix);
   if (room > room_) {
     data_ = hwy::AllocateAligned<T>(static_cast<size_t>(room));
     room_ = room;
+  }
+  if constexpr (sizeof(T) == 4) {
+    if (tiles) return fill_tiles(matrix, precision, reinterpret_cast<uint16_t*>(data_.get()));
   }
   fill_strips(matrix, data_.get());
 }
@@ -332,6 +351,10 @@ template class Strips<double>;
 template <>
 void multiply(const Matrix<float>& a, const Strips<float>& b, float* result, int64_t result_step,
               const Finish<float>& finish, float* row_sums) {
+  if (b.precision() != Precision::kFloat32) {
+    return multiply_tiles(a, reinterpret_cast<const uint16_t*>(b.data()), b.columns(),
+                          b.precision(), result, result_step, finish, row_sums);
+  }
   HWY_DYNAMIC_DISPATCH(MultiplyFloat)
   (a, b.data(), b.columns(), result, result_step, finish, row_sums);
 }

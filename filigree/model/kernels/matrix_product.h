@@ -10,6 +10,8 @@
 
 #include <cstdint>
 
+#include "filigree/model/kernels/precision.h"
+
 namespace filigree::model {
 
 /// Entry (i, j) is data[i · row_step + j · column_step]; one of the steps is 1.
@@ -22,22 +24,32 @@ struct Matrix {
   Matrix transposed() const { return {data, columns, rows, column_step, row_step}; }
 };
 
-/// The right operand of products, cut into strips as wide as a vector. Filled once and used for
-/// many left operands; filling again keeps the memory.
+/// Whether products of less than float32's precision are made here: by tile_product.h. Without them
+/// Strips takes every precision for kFloat32.
+bool has_tile_products();
+
+/// The right operand of products, in the order in which it is multiplied: cut into strips as wide
+/// as a vector, or into tiles of a lower precision. Filled once and used for many left operands;
+/// filling again keeps the memory.
 template <typename T>
 class Strips {
  public:
   Strips() = default;
-  explicit Strips(const Matrix<T>& matrix) { fill(matrix); }
-  void fill(const Matrix<T>& matrix);
+  /// The precision of the products; those of float64 matrices are always exact.
+  explicit Strips(const Matrix<T>& matrix, Precision precision = Precision::kFloat32) {
+    fill(matrix, precision);
+  }
+  void fill(const Matrix<T>& matrix, Precision precision = Precision::kFloat32);
 
   const T* data() const { return data_.get(); }
   int64_t rows() const { return rows_; }
   int64_t columns() const { return columns_; }
+  Precision precision() const { return precision_; }
 
  private:
   hwy::AlignedFreeUniquePtr<T[]> data_;
   int64_t room_ = 0, rows_ = 0, columns_ = 0;
+  Precision precision_ = Precision::kFloat32;
 };
 
 /// What is done to a product P before it is stored, in this order.
