@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "filigree/base/error.h"
+#include "filigree/model/kernels/matrix_product.h"
 
 namespace filigree::train {
 
@@ -50,6 +51,17 @@ at::Device require_device(const std::string& name, int local_rank, model::Precis
     throw Error("--device {}: there is no GPU of that number; this machine has {}", name, count);
   }
   return {at::kCUDA, static_cast<c10::DeviceIndex>(index)};
+}
+
+std::string precision_note(at::Device device, model::Precision precision) {
+  using model::Precision;
+  if (device.is_cpu() && precision == Precision::kFloat32 && model::has_tile_products()) {
+    return "this processor has AMX: --precision bfloat16x3 is faster and keeps 16 bits of products";
+  }
+  if (precision == Precision::kBfloat16x3 && !(device.is_cpu() && model::has_tile_products())) {
+    return "without AMX, --precision bfloat16x3 is float32";
+  }
+  return "";
 }
 
 }  // namespace filigree::train

@@ -192,6 +192,9 @@ void log_summary(Training& training, const text::CorpusReport& corpora) {
                  training.valid ? &*training.valid : nullptr);
   summary.peak_bytes = peak_memory();
   spdlog::info("this training\n{}", to_text(summary));
+  const std::string note = precision_note(parse_device(training.options.device),
+                                          parse_precision(training.options.precision));
+  if (!note.empty()) spdlog::info("{}", note);
   for (const std::string& line : warnings(summary.data)) spdlog::warn("{}", line);
   for (const std::string& line : warnings(training.options, summary.steps)) {
     spdlog::warn("{}", line);

@@ -6,6 +6,7 @@
 #include <torch/torch.h>
 
 #include "filigree/base/error.h"
+#include "filigree/model/kernels/matrix_product.h"
 #include "filigree/train/checkpoint.h"
 #include "filigree/train/gradient_workers.h"
 #include "tests/support/temporary_folder.h"
@@ -39,6 +40,16 @@ TEST(Device, WithoutCudaTheErrorSaysSo) {
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("--device cuda: this LibTorch has no CUDA"));
   }
+}
+
+TEST(Device, PrecisionsThatAreOthersHereAreNamed) {
+  using model::Precision;
+  const bool amx = model::has_tile_products();
+  EXPECT_EQ(precision_note(at::kCPU, Precision::kFloat32).empty(), !amx);
+  EXPECT_EQ(precision_note(at::kCPU, Precision::kBfloat16x3).empty(), amx);
+  EXPECT_EQ(precision_note(at::kCPU, Precision::kBfloat16), "");
+  EXPECT_EQ(precision_note(at::kCUDA, Precision::kFloat32), "");
+  EXPECT_THAT(precision_note(at::kCUDA, Precision::kBfloat16x3), HasSubstr("is float32"));
 }
 
 at::Tensor gradient_on(at::Device device, double output_alpha, model::LossSums& sums,
