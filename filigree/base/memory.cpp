@@ -19,16 +19,21 @@ namespace filigree {
 namespace {
 
 // Large pages save most of the page faults of a process that grows, and most of the misses of
-// address translation later. A heap that has once been this large, untouched, is told to get them;
-// what lies beyond has small pages. No memory is used by this.
+// address translation later. A heap that has once been large, untouched, is told to get them; what
+// lies beyond has small pages. No memory is used by this, except in sanitizers, which write down
+// what is allocated.
 void prefer_large_pages() {
-#if defined(__GLIBC__) && defined(__linux__)
-  constexpr size_t kHeap = size_t{16} << 30, kLargePage = size_t{2} << 20;
-  void* const heap = std::malloc(kHeap);
-  if (!heap) return;  // The system does not promise as much memory.
+#if defined(__GLIBC__) && defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
+  constexpr size_t kLargePage = size_t{2} << 20;
+  // The system refuses what is larger than all of its memory.
+  const size_t size =
+      static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE)) / 2;
+  void* const heap = std::malloc(size);
+  if (!heap) return;
   const auto begin = reinterpret_cast<uintptr_t>(heap);
   const uintptr_t first = (begin + kLargePage - 1) / kLargePage * kLargePage;
-  madvise(reinterpret_cast<void*>(first), begin + kHeap - first, MADV_HUGEPAGE);
+  madvise(reinterpret_cast<void*>(first), begin + size - first, MADV_HUGEPAGE);
   std::free(heap);
 #endif
 }
