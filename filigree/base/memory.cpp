@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstdlib>
@@ -10,30 +11,23 @@
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
-#ifdef __linux__
-#include <sys/mman.h>
-#include <unistd.h>
-#endif
 
 namespace filigree {
 namespace {
 
-// Large pages save most of the page faults of a process that grows, and most of the misses of
+// Huge pages save most of the page faults of a process that grows, and most of the misses of
 // address translation later. A heap that has once been large, untouched, is told to get them; what
 // lies beyond has small pages. No memory is used by this, except in sanitizers, which write down
 // what is allocated.
-void prefer_large_pages() {
+void grow_by_huge_pages() {
 #if defined(__GLIBC__) && defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
-  constexpr size_t kLargePage = size_t{2} << 20;
   // The system refuses what is larger than all of its memory.
   const size_t size =
       static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE)) / 2;
   void* const heap = std::malloc(size);
   if (!heap) return;
-  const auto begin = reinterpret_cast<uintptr_t>(heap);
-  const uintptr_t first = (begin + kLargePage - 1) / kLargePage * kLargePage;
-  madvise(reinterpret_cast<void*>(first), begin + size - first, MADV_HUGEPAGE);
+  prefer_huge_pages(heap, size);
   std::free(heap);
 #endif
 }
@@ -47,7 +41,7 @@ void keep_freed_memory() {
   mallopt(M_TOP_PAD, 64 << 20);
   mallopt(M_ARENA_MAX, 1);
 #endif
-  prefer_large_pages();
+  grow_by_huge_pages();
 }
 
 void prefer_huge_pages(void* memory, size_t bytes) {

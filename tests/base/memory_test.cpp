@@ -12,8 +12,8 @@ namespace {
 
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
-// Whether a part of the heap is told to use large pages.
-bool heap_has_large_pages() {
+// Whether a part of the heap is told to use huge pages.
+bool heap_has_huge_pages() {
   std::ifstream maps("/proc/self/smaps");
   bool heap = false;
   for (std::string line; std::getline(maps, line);) {
@@ -26,7 +26,7 @@ bool heap_has_large_pages() {
   return false;
 }
 
-TEST(Memory, TheHeapHasLargePagesBeforeAnyOfItIsUsed) {
+TEST(Memory, TheHeapHasHugePagesBeforeAnyOfItIsUsed) {
   if (!std::filesystem::exists("/sys/kernel/mm/transparent_hugepage")) {
     GTEST_SKIP() << "this system has no transparent huge pages";
   }
@@ -36,7 +36,7 @@ TEST(Memory, TheHeapHasLargePagesBeforeAnyOfItIsUsed) {
         const int64_t before = peak_memory();
         keep_freed_memory();
         const int64_t after = peak_memory();
-        std::exit(heap_has_large_pages() && after - before < (int64_t{16} << 20) ? 0 : 1);
+        std::exit(heap_has_huge_pages() && after - before < (int64_t{16} << 20) ? 0 : 1);
       },
       testing::ExitedWithCode(0), "");
 }
