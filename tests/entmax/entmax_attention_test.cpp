@@ -1,114 +1,23 @@
+// The values and gradients of entmax_attention().
 #include "filigree/entmax/entmax_attention.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <random>
-#include <string>
 #include <vector>
 
-#include "filigree/entmax/attention.h"
+#include "tests/entmax/attention_cases.h"
 #include "tests/entmax/targets.h"
 #include "tests/gradcheck.h"
 
 namespace filigree {
 namespace {
 
-using entmax_operators::entmax_attention_composite;
-using ::testing::HasSubstr;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-const double kAlphas[] = {1, 1 + 1e-6, 1.05, 1.2, 1.5, 1.7, 2, 3};
-
-struct Case {
-  int64_t queries, keys, width, value_width;
-  std::vector<int64_t> lengths = {};
-  bool causal = false;
-  std::vector<int64_t> bias = {};  // its shape
-  double dropout = 0;
-  double deviation = 1;
-  int64_t batch = 3;
-};
-
-const Case kCases[] = {
-    {20, 20, 16, 16},
-    {1, 33, 64, 64},
-    {7, 9, 5, 3, {9, 4, 0}},
-    {64, 64, 32, 48, {64, 17, 1}, true},
-    {50, 50, 20, 20, {}, true, {}, 0, 4},
-    {49, 100, 64, 64, {100, 99, 3}, true, {}, 0.3},
-    {5, 3, 16, 16, {}, true},  // the first queries see nothing
-    {97, 70, 24, 24, {}, false, {8, 97, 70}},
-    {20, 30, 16, 16, {30, 2, 30}, false, {3, 1, 1, 30}, 0.5},
-    {30, 30, 256, 128, {}, true, {30, 1}},
-    {100, 400, 32, 32, {}, false, {}, 0.1, 3, 1},
-};
-
-struct Inputs {
-  std::vector<at::Tensor> tensors;  // query, key, value, alpha
-  EntmaxAttentionOptions options;
-};
-
-Inputs inputs_of(const Case& c, at::ScalarType type = at::kDouble) {
-  at::manual_seed(1);
-  const int64_t heads = static_cast<int64_t>(std::size(kAlphas));
-  const auto random = [&](int64_t length, int64_t width) {
-    return at::randn({c.batch, heads, length, width}, at::kDouble).to(type);
-  };
-  Inputs in;
-  in.tensors = {random(c.queries, c.width) * c.deviation, random(c.keys, c.width),
-                random(c.keys, c.value_width),
-                at::tensor(at::ArrayRef<double>(kAlphas), at::kDouble)};
-  in.options.causal = c.causal;
-  in.options.dropout = c.dropout;
-  in.options.seed = 0x123456789abcdef;
-  if (!c.lengths.empty()) in.options.key_lengths = at::tensor(c.lengths, at::kLong);
-  if (!c.bias.empty()) {
-    at::Tensor bias = at::randn(c.bias, at::kDouble);
-    bias.masked_fill_(at::rand_like(bias) < 0.2, -kInfinity);
-    if (bias.size(-2) > 3) bias.select(-2, 3).fill_(-kInfinity);
-    in.options.bias = bias.to(type);
-  }
-  return in;
-}
-
-at::Tensor fused(const std::vector<at::Tensor>& t, const EntmaxAttentionOptions& options) {
-  return entmax_attention(t[0], t[1], t[2], t[3], options);
-}
-
-at::Tensor composite(const std::vector<at::Tensor>& t, const EntmaxAttentionOptions& options) {
-  return std::get<0>(entmax_attention_composite(t[0], t[1], t[2], t[3], options));
-}
-
-// The output and the gradients of query, key, value and alpha.
-template <typename Function>
-std::vector<at::Tensor> results_of(const Inputs& in, Function&& function) {
-  std::vector<at::Tensor> leaves;
-  for (const at::Tensor& t : in.tensors) leaves.push_back(t.detach().requires_grad_());
-  const at::Tensor output = function(leaves, in.options);
-  at::manual_seed(3);
-  const at::Tensor cotangent = at::randn(output.sizes(), at::kDouble).to(output.scalar_type());
-  std::vector<at::Tensor> results = torch::autograd::grad({output}, leaves, {cotangent});
-  results.insert(results.begin(), output.detach());
-  return results;
-}
-
-double largest(const at::Tensor& t) { return t.numel() == 0 ? 0 : t.abs().max().item<double>(); }
-
-// Of the difference, relative to the largest value where that is above 1.
-double error(const at::Tensor& actual, const at::Tensor& expected) {
-  return largest(actual.to(at::kDouble) - expected.to(at::kDouble)) /
-         std::max(1.0, largest(expected));
-}
-
-const char* const kNames[] = {"output", "query", "key", "value", "alpha"};
+using namespace attention_cases;
 
 TEST(EntmaxAttention, EqualsItsCompositionInFloat64) {
   for (const Case& c : kCases) {
@@ -298,119 +207,6 @@ TEST(EntmaxAttention, TakesTransposedTensorsAsTheyAre) {
   const auto expected = results_of(in, fused), actual = results_of(transposed, fused);
   for (size_t i = 0; i < actual.size(); ++i) EXPECT_TRUE(at::equal(actual[i], expected[i]));
   EXPECT_TRUE(actual[0].transpose(1, 2).is_contiguous());
-}
-
-TEST(EntmaxAttention, ReturnsItsWeights) {
-  for (const Case& c : kCases) {
-    const Inputs in = inputs_of(c);
-    const auto& t = in.tensors;
-    const at::Tensor expected =
-        std::get<1>(entmax_attention_composite(t[0], t[1], t[2], t[3], in.options));
-    const auto [output, weights] =
-        entmax_attention_with_weights(t[0], t[1], t[2], t[3], in.options);
-    EXPECT_TRUE(at::equal(output, fused(t, in.options)));
-    EXPECT_LT(error(weights, expected), 1e-10);
-
-    const auto [same, rows] = entmax_attention_with_rows(t[0], t[1], t[2], t[3], in.options);
-    EXPECT_TRUE(at::equal(same, output));
-    EXPECT_GT(rows.weights.numel() == 0 ? 1 : rows.weights.min().item<double>(), 0);
-    const at::Tensor counts = rows.offsets.diff();
-    const at::Tensor row = at::arange(counts.numel()).repeat_interleave(counts);
-    const at::Tensor spread = at::zeros({counts.numel(), c.keys}, at::kDouble);
-    spread.index_put_({row, rows.keys}, rows.weights);
-    EXPECT_TRUE(at::equal(spread.view_as(weights), weights));
-  }
-}
-
-TEST(EntmaxAttention, DropsTheWeightsThatAttentionWeightsDrops) {
-  Inputs in = inputs_of({20, 20, 20, 20, {}, false, {}, 0.4});
-  in.tensors[2] = at::eye(20, at::kDouble).expand({3, 8, 20, 20});  // the output is the weights
-  const at::Tensor scores = at::matmul(in.tensors[0], in.tensors[1].transpose(-1, -2));
-  const at::Tensor expected = attention_weights(scores, in.tensors[3], 1 / std::sqrt(20.0), {},
-                                                false, 0.4, in.options.seed);
-  EXPECT_LT(error(fused(in.tensors, in.options), expected), 1e-12);
-}
-
-TEST(EntmaxAttention, QueriesThatSeeNothingGiveZeros) {
-  Inputs in = inputs_of({6, 5, 16, 16, {0, 5, 5}, false, {6, 5}});
-  in.options.bias.zero_().select(0, 2).fill_(-kInfinity);
-  const auto results = results_of(in, fused);
-  EXPECT_EQ(largest(results[0][0]), 0);
-  EXPECT_EQ(largest(results[0].select(2, 2)), 0);
-  EXPECT_EQ(largest(results[1][0]), 0);
-  EXPECT_EQ(largest(results[1].select(2, 2)), 0);
-  EXPECT_EQ(largest(results[2][0]), 0);
-  EXPECT_GT(largest(results[1][1]), 0);
-}
-
-TEST(EntmaxAttention, NaNStaysInItsRow) {
-  Inputs in = inputs_of({6, 5, 16, 16}, at::kFloat);
-  const at::Tensor expected = fused(in.tensors, in.options);
-  in.tensors[0].select(2, 1).fill_(kNaN);
-  const at::Tensor actual = fused(in.tensors, in.options);
-  EXPECT_TRUE(actual.select(2, 1).isnan().all().item<bool>());
-  EXPECT_LT(error(actual.narrow(2, 2, 4), expected.narrow(2, 2, 4)), 1e-6);
-}
-
-TEST(EntmaxAttention, HalfTypesKeepTheirTypeAndComputeInFloat) {
-  const Inputs in = inputs_of({20, 20, 16, 16}, at::kBFloat16);
-  Inputs wide = in;
-  for (size_t i = 0; i < 3; ++i) wide.tensors[i] = in.tensors[i].to(at::kFloat);
-  const auto expected = results_of(wide, fused), actual = results_of(in, fused);
-  EXPECT_EQ(actual[0].scalar_type(), at::kBFloat16);
-  EXPECT_EQ(actual[1].scalar_type(), at::kBFloat16);
-  EXPECT_TRUE(at::equal(actual[0], expected[0].to(at::kBFloat16)));
-}
-
-TEST(EntmaxAttention, TakesEmptyTensors) {
-  for (const auto& [queries, keys, width] :
-       {std::tuple<int64_t, int64_t, int64_t>{0, 4, 8}, {4, 0, 8}, {0, 0, 8}, {4, 4, 0}}) {
-    const Inputs in = inputs_of({queries, keys, width, 8});
-    const auto actual = results_of(in, fused);
-    EXPECT_EQ(actual[0].sizes(), at::IntArrayRef({3, 8, queries, 8}));
-    EXPECT_LT(error(actual[0], composite(in.tensors, in.options)), 1e-12);
-    EXPECT_EQ(actual[1].sizes(), in.tensors[0].sizes());
-  }
-}
-
-template <typename Function>
-std::string message_of(Function&& function) {
-  try {
-    function();
-  } catch (const c10::Error& error) {
-    return error.what_without_backtrace();
-  }
-  return "";
-}
-
-TEST(EntmaxAttention, SaysWhatDoesNotFit) {
-  const at::Tensor q = at::zeros({2, 4, 5, 8}), k = at::zeros({2, 4, 6, 8}), v = k;
-  const at::Tensor alpha = at::full({4}, 1.5);
-  const auto with = [&](auto change) {
-    EntmaxAttentionOptions options;
-    change(options);
-    return message_of([&] { entmax_attention(q, k, v, alpha, options); });
-  };
-  EXPECT_THAT(message_of([&] { entmax_attention(q[0], k, v, alpha); }),
-              HasSubstr("must be [batch, head, length, d]"));
-  EXPECT_THAT(message_of([&] { entmax_attention(q, k, v.to(at::kDouble), alpha); }),
-              HasSubstr("must have one type"));
-  EXPECT_THAT(message_of([&] { entmax_attention(q, k, q, alpha); }),
-              HasSubstr("do not fit together"));
-  EXPECT_THAT(message_of([&] { entmax_attention(q, k, v, at::full({3}, 1.5)); }),
-              HasSubstr("one per head (4)"));
-  EXPECT_THAT(message_of([&] { entmax_attention(q, k, v, at::full({4}, 0.5)); }),
-              HasSubstr("alpha must be at least 1"));
-  EXPECT_THAT(with([](auto& o) { o.scale = -1; }), HasSubstr("scale must be positive"));
-  EXPECT_THAT(with([](auto& o) { o.dropout = 1; }), HasSubstr("dropout must be in [0, 1)"));
-  EXPECT_THAT(with([](auto& o) {
-                o.bias = at::zeros({5, 5});
-              }),
-              HasSubstr("bias must be floating point and broadcast"));
-  EXPECT_THAT(with([](auto& o) {
-                o.key_lengths = at::tensor({6, 7});
-              }),
-              HasSubstr("sequence 1 has 7"));
 }
 
 }  // namespace
