@@ -19,10 +19,15 @@ if(FILIGREE_COVERAGE)
 endif()
 
 # For sources that hold little but vector code: checks for undefined behaviour at each of its inlined
-# loads take minutes to compile. The other sanitizers stay.
+# loads, and for the use of each of its inlined variables after its scope, take many minutes to
+# compile. The other checks stay.
 function(filigree_vector_sources)
   if(FILIGREE_SANITIZE MATCHES undefined)
-    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -fno-sanitize=undefined)
+    set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=undefined)
+  endif()
+  if(FILIGREE_SANITIZE MATCHES address)
+    set_property(
+      SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize-address-use-after-scope)
   endif()
 endfunction()
 
