@@ -160,8 +160,10 @@ void ForwardByRow(Rows shape, const float* z, const double* alpha, float* p) {
     }
     // What is left of this α and the rows of others that follow, up to a vector.
     AlphaByLane<float> transform;
+    const auto whole = [&](double a) { return static_cast<size_t>(shape.size) <= MostWhole(a); };
+    const auto joins = [&](double a) { return IsAnyAlpha(a) && whole(a) == whole(alpha[r]); };
     int64_t rows = 0;
-    for (; rows < lanes && r + rows < shape.rows && IsAnyAlpha(alpha[r + rows]); ++rows) {
+    for (; rows < lanes && r + rows < shape.rows && joins(alpha[r + rows]); ++rows) {
       transform.SetLane(static_cast<size_t>(rows), TransformOf<float>(alpha[r + rows]));
     }
     solve(r, rows, [&](Rows part, const float* from, float* to) HWY_ATTR {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
-#include <numeric>
 
 #include "filigree/entmax/head_blocks.h"
 #include "filigree/entmax/sparse_attention.h"
@@ -51,17 +50,23 @@ AttentionHead<T> head_of(const HeadTensors& in, int64_t b, int64_t h) {
   return head;
 }
 
-// Heads, or parts of heads where there are too few of them: part p of `parts` has the blocks p, p +
-// parts, … Which thread does what changes nothing in the results.
+// Heads, or parts of heads where there are too few of them: a dense head takes several times as
+// long as a sparse one, and threads that have nothing left to do wait. Which thread does what
+// changes nothing in the results.
 struct Work {
-  int64_t heads, parts;
+  int64_t heads, blocks, parts;
 
-  explicit Work(const HeadTensors& in) : heads(in.batch() * in.heads()), parts(1) {
-    const int64_t threads = at::get_num_threads();
-    const int64_t blocks = attention_blocks(in.queries());
-    if (heads > 0 && heads < 4 * threads) {
-      parts = std::clamp<int64_t>(threads / std::gcd(heads, threads), 1, blocks);
+  explicit Work(const HeadTensors& in)
+      : heads(in.batch() * in.heads()), blocks(attention_blocks(in.queries())), parts(1) {
+    const int64_t threads = at::get_num_threads(), enough = 2 * threads;
+    if (threads > 1 && heads > 0 && heads < enough) {
+      parts = std::clamp<int64_t>((enough + heads - 1) / heads, 1, blocks);
     }
+  }
+
+  // Neighbours, because the backward takes blocks together.
+  BlockRange range(int64_t part) const {
+    return {part * blocks / parts, (part + 1) * blocks / parts};
   }
 
   // work(head, part, thread) for all.
@@ -135,7 +140,7 @@ void each_stored_row(const HeadTensors& in, const StoredHeads& stored, Function&
 
 void attention_forward(const HeadTensors& in, const at::Tensor& output, StoredHeads* stored) {
   const Work work(in);
-  const int64_t blocks = attention_blocks(in.queries());
+  const int64_t blocks = work.blocks;
   int64_t* places = nullptr;
   std::vector<WeightMemory> memories;
   std::vector<at::Tensor> none;
@@ -151,7 +156,7 @@ void attention_forward(const HeadTensors& in, const at::Tensor& output, StoredHe
       const int64_t b = h / in.heads(), head = h % in.heads();
       const auto at = static_cast<size_t>(thread);
       entmax_kernels::attention_forward<scalar_t>(
-          head_of<scalar_t>(in, b, head), {part, work.parts}, matrix_of<scalar_t>(output, b, head),
+          head_of<scalar_t>(in, b, head), work.range(part), matrix_of<scalar_t>(output, b, head),
           stored ? &memories[at] : nullptr, stored ? places + h * blocks : nullptr, workspaces[at]);
     });
   });
@@ -179,7 +184,7 @@ HeadGradients attention_backward(const HeadTensors& in, const StoredHeads& store
           matrix_of<scalar_t>(values[p], b, head), with_alpha};
       alphas[static_cast<size_t>(h * work.parts + part)] =
           entmax_kernels::attention_backward<scalar_t>(
-              head_of<scalar_t>(in, b, head), {part, work.parts},
+              head_of<scalar_t>(in, b, head), work.range(part),
               [&](int64_t block) { return stored_block<scalar_t>(stored, h, block); },
               matrix_of<const scalar_t>(output_gradient, b, head), gradients,
               workspaces[static_cast<size_t>(thread)]);

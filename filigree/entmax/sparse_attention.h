@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <utility>
 
 namespace filigree::entmax_kernels {
@@ -118,9 +119,9 @@ struct AttentionWorkspace {
   Room<double> alpha_rows;
 };
 
-/// The blocks first, first + step, … of a head.
+/// The blocks first … last − 1 of a head, of those that there are.
 struct BlockRange {
-  int64_t first = 0, step = 1;
+  int64_t first = 0, last = std::numeric_limits<int64_t>::max();
 };
 
 /// Writes the rows of `output` that belong to the blocks. memory (may be null: nothing is kept)

@@ -69,7 +69,8 @@ class HeadBackward {
 
   double Run(BlockRange blocks, const FindBlock<T>& find) {
     double alpha_gradient = 0;
-    for (int64_t b = blocks.first; b < attention_blocks(head_.queries); b += blocks.step) {
+    const int64_t last = std::min(blocks.last, attention_blocks(head_.queries));
+    for (int64_t b = blocks.first; b < last; ++b) {
       const BlockRows rows = block_rows(head_, b);
       const WeightBlock<T> weights = find(b);
       if (weights.dense) {

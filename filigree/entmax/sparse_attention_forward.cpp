@@ -46,7 +46,8 @@ class HeadForward {
 
   int64_t Run(BlockRange blocks, int64_t* places) {
     int64_t entries = 0;
-    for (int64_t b = blocks.first; b < attention_blocks(head_.queries); b += blocks.step) {
+    const int64_t last = std::min(blocks.last, attention_blocks(head_.queries));
+    for (int64_t b = blocks.first; b < last; ++b) {
       entries += Block(b, places ? places + b : nullptr);
     }
     return entries;

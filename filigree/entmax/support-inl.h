@@ -77,62 +77,47 @@ HWY_INLINE T MaxOf(D d, const T* z, size_t n) {
   return hn::GetLane(hn::MaxOfLanes(d, hn::Max(hn::Max(max0, max1), hn::Max(max2, max3))));
 }
 
-/// Writes the places of the entries that are not below `lowest`, NaN among them; returns their
-/// number. Writes up to a vector beyond them. Four vectors at a time: in long rows most have none,
-/// in short ones few have, and the branch can be foreseen.
+/// How many entries of a row were kept, and whether one of them is NaN.
+struct Survivors {
+  size_t count;
+  bool nan;
+};
+
+/// Moves the entries that are not below `lowest`, NaN among them, to the front of the row as
+/// scale (z − max), and writes where they were; both go up to a vector beyond them. Four vectors at
+/// a time: in long rows most have none, in short ones few have, and the branch can be foreseen.
 template <class D, class T = hn::TFromD<D>>
-HWY_INLINE size_t SurvivorPlaces(D d, const T* z, size_t n, T lowest, int32_t* places) {
+HWY_INLINE Survivors KeepSurvivors(D d, T* z, size_t n, T lowest, T max, T scale, int32_t* places) {
   const size_t lanes = hn::Lanes(d);
-  const auto low = hn::Set(d, lowest);
+  const auto low = hn::Set(d, lowest), shift = hn::Set(d, max), factor = hn::Set(d, scale);
   const auto numbers = LaneNumbers(d);
+  auto nan = simd::NoLanes(d);
   size_t count = 0, i = 0;
-  const auto add = [&](hn::Mask<D> mask, size_t at) HWY_ATTR {
+  const auto add = [&](hn::Vec<D> v, hn::Mask<D> mask, size_t at) HWY_ATTR {
+    const auto t = hn::Mul(hn::Sub(v, shift), factor);
+    nan = hn::Or(nan, hn::IsNaN(t));
+    hn::StoreU(hn::Compress(t, mask), d, z + count);
     StorePlaces(d, mask, at, numbers, places + count);
     count += hn::CountTrue(d, mask);
   };
   for (; i + 4 * lanes <= n; i += 4 * lanes) {
-    const auto m0 = hn::Not(hn::Lt(hn::LoadU(d, z + i), low));
-    const auto m1 = hn::Not(hn::Lt(hn::LoadU(d, z + i + lanes), low));
-    const auto m2 = hn::Not(hn::Lt(hn::LoadU(d, z + i + 2 * lanes), low));
-    const auto m3 = hn::Not(hn::Lt(hn::LoadU(d, z + i + 3 * lanes), low));
+    // All are read before what is kept of them is written.
+    const auto v0 = hn::LoadU(d, z + i), v1 = hn::LoadU(d, z + i + lanes);
+    const auto v2 = hn::LoadU(d, z + i + 2 * lanes), v3 = hn::LoadU(d, z + i + 3 * lanes);
+    const auto m0 = hn::Not(hn::Lt(v0, low)), m1 = hn::Not(hn::Lt(v1, low));
+    const auto m2 = hn::Not(hn::Lt(v2, low)), m3 = hn::Not(hn::Lt(v3, low));
     if (hn::AllFalse(d, hn::Or(hn::Or(m0, m1), hn::Or(m2, m3)))) continue;
-    add(m0, i);
-    add(m1, i + lanes);
-    add(m2, i + 2 * lanes);
-    add(m3, i + 3 * lanes);
+    add(v0, m0, i);
+    add(v1, m1, i + lanes);
+    add(v2, m2, i + 2 * lanes);
+    add(v3, m3, i + 3 * lanes);
   }
   simd::ForEachVector(d, n - i, [&](size_t k, size_t left) HWY_ATTR {
     const auto v = simd::Load(d, z + i + k, left, -kInfinity<T>);
     const auto mask = hn::Not(hn::Lt(v, low));
-    add(left == lanes ? mask : hn::And(mask, hn::FirstN(d, left)), i + k);
+    add(v, left == lanes ? mask : hn::And(mask, hn::FirstN(d, left)), i + k);
   });
-  return count;
-}
-
-/// Replaces the first `count` entries of a row by scale (z − max) of the entries at `places`, which
-/// ascend; whether none is NaN.
-template <class D, class T = hn::TFromD<D>>
-HWY_INLINE bool GatherInPlace(D d, T* z, const int32_t* places, size_t count, T max, T scale) {
-  if constexpr (sizeof(T) == 4) {
-    const hn::RebindToSigned<D> di;
-    const auto shift = hn::Set(d, max), factor = hn::Set(d, scale);
-    auto nan = simd::NoLanes(d);
-    simd::ForEachVector(d, count, [&](size_t k, size_t lanes) HWY_ATTR {
-      auto at = hn::LoadU(di, places + k);
-      if (lanes < hn::Lanes(d)) at = hn::IfThenElseZero(hn::FirstN(di, lanes), at);
-      const auto t = hn::Mul(hn::Sub(hn::GatherIndex(d, z, at), shift), factor);
-      nan = hn::Or(nan, hn::And(hn::IsNaN(t), hn::FirstN(d, lanes)));
-      simd::Store(d, t, z + k, lanes);
-    });
-    return hn::AllFalse(d, nan);
-  } else {
-    bool numbers = true;
-    for (size_t k = 0; k < count; ++k) {
-      z[k] = (z[places[k]] - max) * scale;
-      numbers = numbers && z[k] == z[k];
-    }
-    return numbers;
-  }
+  return {count, !hn::AllFalse(d, nan)};
 }
 
 /// Entries that are not 0, with `places` (null: their own positions); returns their number. Writes
@@ -170,7 +155,8 @@ struct SupportScratch {
 /// What is known of a row after packing.
 enum class RowKind { kAcross, kAlong, kOdd };
 
-/// α-entmax with 1 < α ≤ 2 of the rows, which are overwritten. Writes the entries that are not 0 to
+/// α-entmax with 1 < α ≤ 2 of the rows, which are overwritten, as are those that follow up to a
+/// whole number of vectors. Writes the entries that are not 0 to
 /// value and key, row after row, and begin[r] … begin[rows]. A row is solved in a way that depends
 /// on nothing but itself.
 template <class Transform, class D, class T = hn::TFromD<D>>
@@ -210,12 +196,12 @@ class EntmaxSupport {
     constexpr T kRounding = 4 * std::numeric_limits<T>::epsilon();
     const T reach = T(1) / (transform_.epsilon() * scale_);
     const T lowest = max - reach - kRounding * (reach + std::abs(max));
-    const size_t count = SurvivorPlaces(d_, row, n, lowest, places);
-    if (!GatherInPlace(d_, row, places, count, max, scale_)) {
+    const Survivors kept = KeepSurvivors(d_, row, n, lowest, max, scale_, places);
+    if (kept.nan) {
       max_[r] = std::numeric_limits<T>::quiet_NaN();
       return;
     }
-    kept_[r] = count;
+    kept_[r] = kept.count;
     kind_[r] = kept_[r] <= kMostAcross ? RowKind::kAcross : RowKind::kAlong;
   }
 
@@ -245,22 +231,17 @@ class EntmaxSupport {
     for (size_t r = 0; r < rows; ++r) {
       if (kind_[first + r] == RowKind::kAcross) longest = std::max(longest, kept_[first + r]);
     }
-    constexpr size_t kBlock = HWY_MAX(simd::BlockSize(G()), 2);
-    const size_t depth = (longest + kBlock - 1) / kBlock * kBlock;
+    const size_t depth = AcrossDepth(group, longest);
     if (depth > 0) {
+      // The lanes of rows of another kind hold whatever these begin with.
       for (size_t r = 0; r < lanes; ++r) {
-        T* const to = scratch_.packed + r * across_pitch;
-        const bool across = r < rows && kind_[first + r] == RowKind::kAcross;
-        const size_t kept = across ? kept_[first + r] : 0;
-        const T* const from = z_ + (first + r) * pitch_;
-        for (size_t i = 0; i < kept; i += hn::Lanes(d_)) {
-          hn::StoreU(hn::LoadU(d_, from + i), d_, to + i);
-        }
-        for (size_t i = kept; i < depth; i += lanes) {
-          hn::StoreU(hn::Set(group, -kInfinity<T>), group, to + i);
+        if (r < rows && kind_[first + r] != RowKind::kAcross) continue;
+        T* const t = z_ + (first + r) * pitch_;
+        for (size_t i = r < rows ? kept_[first + r] : 0; i < depth; i += lanes) {
+          hn::StoreU(hn::Set(group, -kInfinity<T>), group, t + i);
         }
       }
-      simd::RowsToColumns(group, scratch_.packed, across_pitch, depth, scratch_.columns);
+      simd::RowsToColumns(group, z_ + first * pitch_, pitch_, depth, scratch_.columns);
       Fetch nothing(z_, 0, z_, 0);
       ReplaceByP(group, transform_, scratch_.columns, depth * lanes, scratch_.slopes, nothing,
                  [](hn::Vec<G> v) { return v; });
