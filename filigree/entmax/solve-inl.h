@@ -123,8 +123,6 @@ HWY_INLINE hn::Vec<D> Start(D d, const Transform& transform, const T* t, size_t 
         return RoughSteps<2>(d, transform, t, n, fetch, reduce);
       case 3:
         return RoughSteps<3>(d, transform, t, n, fetch, reduce);
-      case 4:
-        return RoughSteps<4>(d, transform, t, n, fetch, reduce);
     }
   }
   return hn::Zero(d);

@@ -108,8 +108,10 @@ class PowerFormulas {
     return hn::Max(hn::Mul(q, moved), hn::Zero(d));
   }
 
-  // Rough terms take no logarithm: with 2^m ≤ 1/ε < 2^{m+1} and v = u^{2^m}, p = v · v^ρ, where
-  // 0 ≤ ρ < 1 and a polynomial does for v^ρ. θ comes out right to about 10⁻³.
+  // Rough terms take no logarithm: with 2^m ≤ 1/ε < 2^{m+1} and v = u^{2^{m−1}}, p = v · v^ρ, where
+  // 1 ≤ ρ < 3 and a polynomial does for v^ρ. θ comes out right to about 10⁻⁴, so that one exact
+  // evaluation is enough. (A power ρ < 1 is not smooth at 0, and small p all lie there. For α > 1.5
+  // there is no choice: v = u, 0 ≤ ρ < 1, and θ is right to 10⁻³.)
   static constexpr bool kRough = true;
 
   /// u of the maximum.
@@ -219,8 +221,8 @@ class AnyAlpha : public Convex<T>, public PowerFormulas<AnyAlpha<T>, T> {
   /// c_j = K_j Π_{k≠j} (ρ − k) / Π_k (ρ + k + w + 1) with K_j such that c_j = 1 at ρ = j. It solves
   /// equations with a Cauchy matrix.
   void FitRough(double power) {
-    squarings_ = std::ilogb(power);
-    rough_steps_ = power >= 4 ? 2 : 3;
+    squarings_ = std::max(std::ilogb(power) - 1, 0);
+    rough_steps_ = power >= 5 ? 2 : 3;
     // As good as 0, and no power of it is subnormal.
     rough_floor_ =
         squarings_ > 0 ? static_cast<T>(std::exp2(-std::ldexp(kRoughZero, -squarings_))) : T(0);
