@@ -134,7 +134,7 @@ double rate(const Shape& shape, std::vector<Operands>& operands, Product product
 }
 
 struct Rates {
-  std::vector<double> blas, own, own_x3;
+  std::vector<double> blas, own, own_x3, own_bfloat16;
 };
 
 void run(int argc, char** argv) {
@@ -206,6 +206,8 @@ void run(int argc, char** argv) {
       rates[i].own.push_back(rate(shapes[i], operands[i], own_product<model::Precision::kFloat32>));
       rates[i].own_x3.push_back(
           rate(shapes[i], operands[i], own_product<model::Precision::kBfloat16x3>));
+      rates[i].own_bfloat16.push_back(
+          rate(shapes[i], operands[i], own_product<model::Precision::kBfloat16>));
     }
     tokens_per_second.push_back(tokens / seconds);
     operations_per_second.push_back(operations / seconds);
@@ -215,12 +217,13 @@ void run(int argc, char** argv) {
 
   fmt::print("{} {} {}, {} threads, {} rounds; medians\n", argv[1], argv[2],
              argc > 8 ? argv[8] : "float32", threads, rounds);
-  fmt::print("{:28} {:>6} {:>6} {:>6}   BLAS, GFLOP/s   Filigree   bfloat16x3\n", "product", "m",
-             "n", "k");
+  fmt::print("{:28} {:>6} {:>6} {:>6}   BLAS, GFLOP/s   Filigree   bfloat16x3   bfloat16\n",
+             "product", "m", "n", "k");
   for (size_t i = 0; i < shapes.size(); ++i) {
-    fmt::print("{:28} {:6} {:6} {:6}   {:13.0f}   {:8.0f}   {:10.0f}\n", shapes[i].name,
+    fmt::print("{:28} {:6} {:6} {:6}   {:13.0f}   {:8.0f}   {:10.0f}   {:8.0f}\n", shapes[i].name,
                shapes[i].m, shapes[i].n, shapes[i].k, median(rates[i].blas) / 1e9,
-               median(rates[i].own) / 1e9, median(rates[i].own_x3) / 1e9);
+               median(rates[i].own) / 1e9, median(rates[i].own_x3) / 1e9,
+               median(rates[i].own_bfloat16) / 1e9);
   }
   fmt::print(
       "step: {:.0f} target tokens/s, {:.1f} MFLOP/token, {:.0f} GFLOP/s, {:.0f}% of 1024^3\n",

@@ -99,7 +99,7 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
 bool has_fused_products(const at::Tensor& x, Precision precision) {
   if (!x.is_cpu()) return false;
   return precision != Precision::kBfloat16 ||
-         (has_tile_products() && x.scalar_type() == at::kFloat);
+         (has_tile_products(precision) && x.scalar_type() == at::kFloat);
 }
 
 at::Tensor Linear::operator()(const at::Tensor& x, Precision precision) const {

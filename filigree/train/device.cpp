@@ -55,10 +55,11 @@ at::Device require_device(const std::string& name, int local_rank, model::Precis
 
 std::string precision_note(at::Device device, model::Precision precision) {
   using model::Precision;
-  if (device.is_cpu() && precision == Precision::kFloat32 && model::has_tile_products()) {
+  const bool amx = device.is_cpu() && model::has_tile_products(Precision::kBfloat16x3);
+  if (amx && precision == Precision::kFloat32) {
     return "this processor has AMX: --precision bfloat16x3 is faster and keeps 16 bits of products";
   }
-  if (precision == Precision::kBfloat16x3 && !(device.is_cpu() && model::has_tile_products())) {
+  if (!amx && precision == Precision::kBfloat16x3) {
     return "without AMX, --precision bfloat16x3 is float32";
   }
   return "";

@@ -106,22 +106,22 @@ TEST(MatrixProduct, EqualsTheDefinitionForAllSizesAndOrders) {
   }
 }
 
-#define FILIGREE_NEEDS_TILES() \
-  if (!has_tile_products()) GTEST_SKIP() << "this processor has no AMX"
+#define FILIGREE_NEEDS(precision) \
+  if (!has_tile_products(precision)) GTEST_SKIP() << "this processor has no such products"
 
 TEST(MatrixProduct, TwoPartsANumberAreAsGoodAsSixteenBits) {
-  FILIGREE_NEEDS_TILES();
+  FILIGREE_NEEDS(Precision::kBfloat16x3);
   expect_products<float>({2e-5, 3 * std::pow(2.0, -16)}, Precision::kBfloat16x3);
 }
 
 TEST(MatrixProduct, OnePartANumberIsBfloat16) {
-  FILIGREE_NEEDS_TILES();
+  FILIGREE_NEEDS(Precision::kBfloat16);
   expect_products<float>({2e-5, std::pow(2.0, -7) + std::pow(2.0, -16)}, Precision::kBfloat16);
 }
 
 // Numbers of few bits have no second part, so that nothing may be lost.
 TEST(MatrixProduct, SmallWholeNumbersAreMultipliedExactly) {
-  FILIGREE_NEEDS_TILES();
+  FILIGREE_NEEDS(Precision::kBfloat16);
   for (const Precision precision : {Precision::kBfloat16x3, Precision::kBfloat16}) {
     for (const int64_t k : {1, 31, 33, 600}) {
       Stored<float> a(37, k, false, 1), b(k, 70, true, 2);

@@ -44,7 +44,7 @@ TEST(Device, WithoutCudaTheErrorSaysSo) {
 
 TEST(Device, PrecisionsThatAreOthersHereAreNamed) {
   using model::Precision;
-  const bool amx = model::has_tile_products();
+  const bool amx = model::has_tile_products(Precision::kBfloat16x3);
   EXPECT_EQ(precision_note(at::kCPU, Precision::kFloat32).empty(), !amx);
   EXPECT_EQ(precision_note(at::kCPU, Precision::kBfloat16x3).empty(), amx);
   EXPECT_EQ(precision_note(at::kCPU, Precision::kBfloat16), "");

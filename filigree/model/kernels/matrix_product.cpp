@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "filigree/base/amx.h"
 #include "filigree/model/kernels/tile_product.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -322,11 +321,9 @@ void fill_strips(const Matrix<double>& matrix, double* to) {
 
 }  // namespace
 
-bool has_tile_products() { return amx_available(); }
-
 template <typename T>
 void Strips<T>::fill(const Matrix<T>& matrix, Precision precision) {
-  const bool tiles = sizeof(T) == 4 && precision != Precision::kFloat32 && has_tile_products();
+  const bool tiles = sizeof(T) == 4 && has_tile_products(precision);
   precision_ = tiles ? precision : Precision::kFloat32;
   rows_ = matrix.rows;
   columns_ = matrix.columns;

@@ -24,9 +24,9 @@ struct Matrix {
   Matrix transposed() const { return {data, columns, rows, column_step, row_step}; }
 };
 
-/// Whether products of less than float32's precision are made here: by tile_product.h. Without them
-/// Strips takes every precision for kFloat32.
-bool has_tile_products();
+/// Whether products of a precision are made here, by tile_product.h: of kBfloat16x3 with AMX, of
+/// kBfloat16 with AMX or AVX512-BF16. Where they are not, Strips takes the precision for kFloat32.
+bool has_tile_products(Precision precision);
 
 /// The right operand of products, in the order in which it is multiplied: cut into strips as wide
 /// as a vector, or into tiles of a lower precision. Filled once and used for many left operands;

@@ -7,6 +7,7 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "filigree/base/amx.h"
 
@@ -212,7 +213,37 @@ FILIGREE_AMX_INLINE void store(const float* sums, int64_t rows, int64_t columns,
   }
 }
 
-template <int kParts>
+/// The same with vectors, for one part a number: of eight rows at a time the sums are in registers.
+FILIGREE_AMX_INLINE void multiply_block_by_vectors(const uint16_t* a, const uint16_t* b,
+                                                   int64_t depths, float* sums) {
+  constexpr int64_t kRows = 8, kPart = 2 * kTileSize;
+  for (int64_t first = 0; first < kBlock; first += kRows, sums += kRows * kBlock) {
+    __m512 sum[kRows][2];
+    for (auto& row : sum) row[0] = row[1] = _mm512_setzero_ps();
+    const uint16_t* left = a + first / kTile * kTileSize + first % kTile * kTileDepth;
+    const uint16_t* right = b;
+    for (int64_t k = 0; k < depths; ++k, left += kPart, right += kPart) {
+      for (int64_t u = 0; u < kUnits; ++u) {
+        const auto right0 = (__m512bh)_mm512_load_si512(right + u * 32);
+        const auto right1 = (__m512bh)_mm512_load_si512(right + kTileSize + u * 32);
+#pragma GCC unroll 8
+        for (int64_t r = 0; r < kRows; ++r) {
+          int32_t pair;
+          std::memcpy(&pair, left + r * kTileDepth + 2 * u, sizeof(pair));
+          const auto entry = (__m512bh)_mm512_set1_epi32(pair);
+          sum[r][0] = _mm512_dpbf16_ps(sum[r][0], entry, right0);
+          sum[r][1] = _mm512_dpbf16_ps(sum[r][1], entry, right1);
+        }
+      }
+    }
+    for (int64_t r = 0; r < kRows; ++r) {
+      _mm512_store_ps(sums + r * kBlock, sum[r][0]);
+      _mm512_store_ps(sums + r * kBlock + kTile, sum[r][1]);
+    }
+  }
+}
+
+template <int kParts, bool kVectors = false>
 FILIGREE_AMX void multiply_parts(const Matrix<float>& a, const uint16_t* tiles, int64_t columns,
                                  float* result, int64_t step, const Finish<float>& finish,
                                  float* row_sums) {
@@ -223,7 +254,7 @@ FILIGREE_AMX void multiply_parts(const Matrix<float>& a, const uint16_t* tiles, 
       hwy::AllocateAligned<uint16_t>(static_cast<size_t>(most_rows * most_depths * kStep));
   alignas(64) float sums[kBlock * kBlock];
   const TileShapes shapes;
-  _tile_loadconfig(&shapes);
+  if constexpr (!kVectors) _tile_loadconfig(&shapes);
   for (int64_t k0 = 0; k0 < a.columns; k0 += kDepth) {
     const int64_t depth = std::min(kDepth, a.columns - k0), depths = blocks(depth, kTileDepth);
     const bool last = k0 + depth == a.columns;
@@ -238,8 +269,13 @@ FILIGREE_AMX void multiply_parts(const Matrix<float>& a, const uint16_t* tiles, 
           const int64_t block_rows = std::min(kBlock, rows - i);
           const int64_t block_columns = std::min(kBlock, columns - j);
           fetch(result + offset, block_rows, block_columns, step);
-          multiply_block<kParts>(left.get() + i / kBlock * depths * kStep,
-                                 tiles + j / kBlock * depths * kStep, depths, sums);
+          const uint16_t* const left_block = left.get() + i / kBlock * depths * kStep;
+          const uint16_t* const right_block = tiles + j / kBlock * depths * kStep;
+          if constexpr (kVectors) {
+            multiply_block_by_vectors(left_block, right_block, depths, sums);
+          } else {
+            multiply_block<kParts>(left_block, right_block, depths, sums);
+          }
           store(sums, block_rows, block_columns,
                 {.scale = finish.scale,
                  .accumulate = finish.accumulate || k0 > 0,
@@ -252,10 +288,20 @@ FILIGREE_AMX void multiply_parts(const Matrix<float>& a, const uint16_t* tiles, 
     }
     tiles += blocks(columns, kBlock) * depths * kStep;
   }
-  _tile_release();
+  if constexpr (!kVectors) _tile_release();
+}
+
+bool has_bfloat16_vectors() {
+  return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
 
 }  // namespace
+
+bool has_tile_products(Precision precision) {
+  if (precision == Precision::kFloat32) return false;
+  return amx_available() || (precision == Precision::kBfloat16 && has_bfloat16_vectors());
+}
 
 int64_t tiles_size(const Matrix<float>& matrix, Precision precision) {
   return blocks(matrix.columns, kBlock) * blocks(matrix.rows, kTileDepth) * parts_of(precision) *
@@ -276,8 +322,10 @@ void fill_tiles(const Matrix<float>& matrix, Precision precision, uint16_t* tile
 void multiply_tiles(const Matrix<float>& a, const uint16_t* tiles, int64_t columns,
                     Precision precision, float* result, int64_t result_step,
                     const Finish<float>& finish, float* row_sums) {
-  (parts_of(precision) == 2 ? multiply_parts<2> : multiply_parts<1>)(a, tiles, columns, result,
-                                                                     result_step, finish, row_sums);
+  const auto multiply = parts_of(precision) == 2 ? multiply_parts<2>
+                        : amx_available()        ? multiply_parts<1>
+                                                 : multiply_parts<1, true>;
+  multiply(a, tiles, columns, result, result_step, finish, row_sums);
 }
 
 }  // namespace filigree::model
@@ -286,6 +334,7 @@ void multiply_tiles(const Matrix<float>& a, const uint16_t* tiles, int64_t colum
 
 namespace filigree::model {
 
+bool has_tile_products(Precision) { return false; }
 int64_t tiles_size(const Matrix<float>&, Precision) { return 0; }
 void fill_tiles(const Matrix<float>&, Precision, uint16_t*) {}
 void multiply_tiles(const Matrix<float>&, const uint16_t*, int64_t, Precision, float*, int64_t,

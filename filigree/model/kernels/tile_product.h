@@ -1,10 +1,11 @@
-// Products of float32 matrices on a unit that multiplies bfloat16 (AMX). A float32 number is split
+// Products of float32 matrices by instructions that multiply bfloat16. A float32 number is split
 // into a bfloat16, which has its first 8 bits, a second one for the next 8, and a rest of at most
 // 2⁻¹⁶ of it, which is dropped. The product of two such sums is taken without the product of both
 // second parts, which is as small as what was dropped: three products (Henry, Tang and Heinecke,
 // 2019; XLA's BF16_BF16_F32_X3). With one part a number the product is that of rounded operands.
 //
-// Sums are float32. No torch; one thread; only where amx_available().
+// AMX does both; the vectors of AVX512-BF16, twice as fast as those of float32, only the latter.
+// Sums are float32. No torch; one thread; only where has_tile_products(precision).
 #pragma once
 
 #include <cstdint>
