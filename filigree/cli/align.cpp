@@ -76,15 +76,18 @@ translate::AlignmentScore reverse_score(const Arguments& a, const translate::Att
       most_agreed_links(text, attend(a, a.reverse_model, true, threads)), text.cells());
 }
 
-/// A line per layer and shift, the score of every head in percent.
-std::string score_table(const std::vector<double>& scores, int layers, int heads) {
+/// A line per layer and shift, the score of every head in percent; none for those cut out.
+std::string score_table(const std::vector<double>& scores, const model::ModelConfig& config) {
+  const auto layers = static_cast<int>(config.decoder_layers);
+  const auto heads = static_cast<int>(config.heads);
   std::string table = fmt::format("{:>5} {:5}", "layer", "shift");
   for (int head = 0; head < heads; ++head)
     table += fmt::format("{:>9}", fmt::format("head {}", head));
   table += '\n';
   for (int row = 0; row < 2 * layers; ++row) {
     table += fmt::format("{:>5} {:5}", row % layers, row < layers ? "no" : "yes");
-    for (int head = 0; head < heads; ++head) {
+    for (int head = 0; head < config.heads_of(model::AttentionBlock::kCross, row % layers);
+         ++head) {
       table += fmt::format("{:9.2f}", 100 * scores[static_cast<size_t>(row * heads + head)]);
     }
     table += '\n';
@@ -106,11 +109,11 @@ void choose(const Arguments& a, int threads) {
   for (const int head : choice.rule.heads) {
     chosen += fmt::format("{}[{}, {}]", chosen.empty() ? "" : ", ", head / heads, head % heads);
   }
-  write_output(fmt::format(
-      "{} of every head, in percent\n{}\nalignment_heads  [{}]\nalignment_votes  {}\n"
-      "alignment_shift  {}\n{:16} {:.2f}\n",
-      name, score_table(choice.single_scores, static_cast<int>(config.decoder_layers), heads),
-      chosen, choice.rule.votes, choice.rule.shift, name, 100 * choice.score));
+  write_output(
+      fmt::format("{} of every head, in percent\n{}\nalignment_heads  [{}]\nalignment_votes  {}\n"
+                  "alignment_shift  {}\n{:16} {:.2f}\n",
+                  name, score_table(choice.single_scores, config), chosen, choice.rule.votes,
+                  choice.rule.shift, name, 100 * choice.score));
 }
 
 void run(const Arguments& a, int threads) {

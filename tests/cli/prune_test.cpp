@@ -117,6 +117,15 @@ TEST_F(Prune, AllCommandsTakeTheSmallerModel) {
   }
 }
 
+TEST_F(Prune, HeadsForAlignmentAreChosenAmongThoseLeft) {
+  const Outcome outcome =
+      run_filigree({"align", "--model", file("bare"), file("test.src"), file("test.trg"),
+                    "--choose-heads", "--reverse-model", file("bare")});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, testing::ContainsRegex("\n +0 no +-?[0-9.]+\n +0 yes +-?[0-9.]+\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("alignment_heads  [[0, 0]]"));
+}
+
 TEST_F(Prune, TrainingGoesOnFromTheSmallerModel) {
   const auto train = [&](const std::string& model, const std::vector<std::string>& more) {
     std::vector<std::string> command = {"train",
