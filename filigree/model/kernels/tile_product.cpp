@@ -81,6 +81,9 @@ FILIGREE_AMX_INLINE void transpose(__m512i (&v)[kUnits]) {
   }
 }
 
+/// How far ahead of a tile memory is fetched: processors follow fewer streams than a tile has lines.
+constexpr int64_t kAhead = 4 * kTileDepth;
+
 /// One tile of every part, kBlock · kTileDepth apart, zero beyond the lines and the depth. kPairs:
 /// of the right operand. sums (may be null; depth_step is not 1 then): [lines], added to.
 template <int kParts, bool kPairs>
@@ -97,10 +100,14 @@ FILIGREE_AMX void fill_tile(const Lines& from, uint16_t* tile, float* sums) {
     __m512 low = _mm512_setzero_ps(), high = low;
     if (by_lines && u < from.lines) {
       const float* const line = from.data + u * from.line_step;
+      _mm_prefetch(line + kAhead, _MM_HINT_T0);
+      _mm_prefetch(line + kAhead + 16, _MM_HINT_T0);
       low = _mm512_maskz_loadu_ps(mask_of(from.depth), line);
       high = _mm512_maskz_loadu_ps(mask_of(from.depth - 16), line + 16);
     } else if (!by_lines) {
       const float* const depth = from.data + 2 * u * from.depth_step;
+      _mm_prefetch(depth + kAhead, _MM_HINT_T0);
+      _mm_prefetch(depth + from.depth_step + kAhead, _MM_HINT_T0);
       if (2 * u < from.depth) low = _mm512_maskz_loadu_ps(lines, depth);
       if (2 * u + 1 < from.depth) high = _mm512_maskz_loadu_ps(lines, depth + from.depth_step);
       total = _mm512_add_ps(total, _mm512_add_ps(low, high));
