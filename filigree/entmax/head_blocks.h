@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "filigree/entmax/dropout.h"
@@ -9,11 +10,27 @@
 
 namespace filigree::entmax_kernels {
 
-/// Blocks with a larger share of weights above 0, of those in sight, go through dense products.
-inline constexpr double kDenseShare = 0.25;
-/// Below this α, or with fewer keys, a head counts as dense before its first block has been seen.
-inline constexpr double kSparseAlpha = 1.25;
-inline constexpr int64_t kSparseKeys = 48;
+template <typename T>
+bool few_keys(const AttentionHead<T>& head) {
+  return head.keys * (head.width + head.value_width) < 6144;
+}
+
+/// Whether a head counts as dense before its first block has been seen.
+template <typename T>
+bool starts_dense(const AttentionHead<T>& head) {
+  return head.alpha < 1.25 || few_keys(head);
+}
+
+/// Blocks with a larger share of weights above 0, of those in sight, go through dense products. An
+/// entry of a compressed row costs indices as well as products, which matter less the wider the
+/// head; with few keys the dense products are all in the first-level cache. Measured for heads of
+/// size 32 and 64 and 20 to 1,024 keys.
+template <typename T>
+double dense_share(const AttentionHead<T>& head) {
+  const auto width = static_cast<double>(head.width + head.value_width) / 2;
+  const double share = std::min(0.5, 0.25 * std::sqrt(width / 32));
+  return few_keys(head) ? share / 2 : share;
+}
 
 struct BlockRows {
   int64_t first, count;

@@ -36,7 +36,8 @@ class HeadForward {
         workspace_(workspace),
         pitch_(ScorePitch(d_, head.keys)),
         dense_pitch_(DensePitch(d_, head.keys)),
-        dense_(!kCompressed || head.alpha < kSparseAlpha || head.keys < kSparseKeys) {
+        dense_share_(dense_share(head)),
+        dense_(!kCompressed || starts_dense(head)) {
     const Matrix<const T> key = InVectors(d_, head.key, head.keys, head.width, workspace.key);
     keys_ = TransposedKeys(d_, key, head.keys, head.width, workspace.columns);
     value_ = InVectors(d_, head.value, head.keys, head.value_width, workspace.value);
@@ -61,8 +62,8 @@ class HeadForward {
   int64_t Block(int64_t b, int64_t* place) {
     const BlockRows rows = block_rows(head_, b);
     WeightBlock<T> weights = dense_ ? DenseWeights(rows) : Compressed(rows);
-    const auto limit = static_cast<int64_t>(kDenseShare * static_cast<double>(rows.in_sight));
-    const bool dense = entries_ > limit;
+    const bool dense =
+        static_cast<double>(entries_) > dense_share_ * static_cast<double>(rows.in_sight);
     if (dense && !dense_) weights = Spread(rows, weights);
     if (!dense && dense_) weights = Pack(rows, weights);
     if (kCompressed) dense_ = dense;
@@ -237,6 +238,7 @@ class HeadForward {
   WeightMemory* memory_;
   AttentionWorkspace<T>& workspace_;
   int64_t pitch_, dense_pitch_;
+  double dense_share_;
   bool dense_;  // what the next block is expected to be
   Vectors<T> keys_;
   Matrix<const T> value_;
