@@ -156,9 +156,8 @@ struct SupportScratch {
 enum class RowKind { kAcross, kAlong, kOdd };
 
 /// α-entmax with 1 < α ≤ 2 of the rows, which are overwritten, as are those that follow up to a
-/// whole number of vectors. Writes the entries that are not 0 to
-/// value and key, row after row, and begin[r] … begin[rows]. A row is solved in a way that depends
-/// on nothing but itself.
+/// whole number of vectors. Writes the entries that are not 0 to value and key, row after row, and
+/// begin[r] … begin[rows]. A row is solved in a way that depends on nothing but itself.
 template <class Transform, class D, class T = hn::TFromD<D>>
 class EntmaxSupport {
  public:
