@@ -35,11 +35,7 @@ void choose_kernels() {
   if (std::getenv(kVariable) || !name || !quit || !init) return;
   const std::string_view chosen = name();
   const char* const better = widest_kernels();
-  // What it falls back to when it knows neither the processor nor, in older versions, that one of
-  // the family may have AVX-512.
-  const bool fallback = chosen == "Prescott" || chosen == "Core2" || chosen == "Nehalem" ||
-                        chosen == "Haswell" || chosen == "Zen";
-  if (!better || !fallback || better == chosen) return;
+  if (!better || (chosen != "Prescott" && chosen != "Core2" && chosen != "Nehalem")) return;
   setenv(kVariable, better, 1);
   quit();
   init();
