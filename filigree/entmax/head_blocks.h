@@ -10,6 +10,7 @@
 
 namespace filigree::entmax_kernels {
 
+/// Whether a head's keys and values are so few numbers that little is gained by reading only some.
 template <typename T>
 bool few_keys(const AttentionHead<T>& head) {
   return head.keys * (head.width + head.value_width) < 6144;

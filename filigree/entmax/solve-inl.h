@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "filigree/entmax/alpha_by_lane-inl.h"
 #include "filigree/entmax/transforms-inl.h"
 #include "filigree/entmax/vectors-inl.h"
 
